@@ -1,0 +1,1 @@
+"""Constraints: schema or pattern → byte automaton → token automaton → canvas posterior."""

@@ -1,0 +1,1 @@
+"""The numeric inner loops of the canvas posterior."""

@@ -1,0 +1,1 @@
+"""Documents in, validated objects with evidence out."""

@@ -1,1 +1,40 @@
-"""Documents in, validated objects with evidence out."""
+"""Documents to typed, evidenced data. Names load on first use, so that importing this package costs nothing."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dg_sglang.pipelines.document import Document, Limits, load_document
+    from dg_sglang.pipelines.evidence import Evidence
+    from dg_sglang.pipelines.extraction import ExtractionResult, extract
+    from dg_sglang.pipelines.schemas import Invoice, Receipt, resolve_schema
+
+__all__ = [
+    "Document",
+    "Evidence",
+    "ExtractionResult",
+    "Invoice",
+    "Limits",
+    "Receipt",
+    "extract",
+    "load_document",
+    "resolve_schema",
+]
+
+_MODULES = {
+    "Document": "document",
+    "Limits": "document",
+    "load_document": "document",
+    "Evidence": "evidence",
+    "ExtractionResult": "extraction",
+    "extract": "extraction",
+    "Invoice": "schemas",
+    "Receipt": "schemas",
+    "resolve_schema": "schemas",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

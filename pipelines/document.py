@@ -1,0 +1,168 @@
+"""Documents as the pipeline sees them: pages of lines of words with boxes, and one layout-preserving text.
+
+Boxes are (x0, y0, x1, y1) in PDF points (1/72 inch), origin at the top left corner of the page as displayed (the page's rotation
+is applied), x to the right and y down.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from dg_sglang.errors import DocumentError
+
+Box = tuple[float, float, float, float]
+PAGE_BREAK = "\n\n"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a document may cost. Exceeding one is a DocumentError that names it."""
+
+    max_pages: int = 100
+    max_bytes: int = 200_000_000
+    max_pixels: int = 100_000_000
+    """Of one image, or of one embedded image that OCR would have to decode."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word, its box, and how sure its reader was (1.0 for a PDF text layer)."""
+
+    text: str
+    box: Box
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """Words side by side, from left to right. `text` shows column gaps as runs of spaces; `starts` are the words' offsets in it."""
+
+    words: tuple[Word, ...]
+    text: str
+    starts: tuple[int, ...]
+    space_before: bool = False
+    """A larger vertical gap separates this line from the one above."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page: number (from 1), size in points as displayed, and where its words come from."""
+
+    number: int
+    width: float
+    height: float
+    lines: tuple[Line, ...]
+    source: Literal["text", "ocr"]
+
+    @cached_property
+    def text(self) -> str:
+        """The page's lines, larger vertical gaps as one blank line."""
+        return "".join(_separator(index, line) + line.text for index, line in enumerate(self.lines))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A word of the document: its page, its line (from 0, in the page) and its offsets [start, end) in `Document.text`."""
+
+    start: int
+    end: int
+    page: int
+    line: int
+    word: Word
+
+
+@dataclass(frozen=True)
+class Document:
+    """A read document. `text` is what the model reads; `places` leads from its characters back to the page."""
+
+    name: str
+    pages: tuple[Page, ...]
+    warnings: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def text(self) -> str:
+        """All pages, separated by one blank line. Pages without words add nothing."""
+        return PAGE_BREAK.join(page.text for page in self.pages if page.lines)
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """Every word in reading order, with its offsets in `text`."""
+        places: list[Place] = []
+        offset = 0
+        for page in self.pages:
+            for index, line in enumerate(page.lines):
+                offset += len(_separator(index, line))
+                for word, start in zip(line.words, line.starts, strict=True):
+                    begin = offset + start
+                    places.append(Place(begin, begin + len(word.text), page.number, index, word))
+                offset += len(line.text)
+            if page.lines:
+                offset += len(PAGE_BREAK)
+        return tuple(places)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [place.start for place in self.places]
+
+    def places_at(self, start: int, end: int) -> Sequence[Place]:
+        """The words that share at least one character with `text[start:end]`."""
+        first = bisect_right(self._starts, start) - 1
+        if first < 0 or self.places[first].end <= start:
+            first += 1
+        return self.places[first : bisect_left(self._starts, end)]
+
+
+def _separator(index: int, line: Line) -> str:
+    return "" if index == 0 else "\n\n" if line.space_before else "\n"
+
+
+def load_document(
+    path: str | Path,
+    *,
+    password: str | None = None,
+    limits: Limits | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Document:
+    """Read a PDF or an image file (PNG, JPEG, TIFF, WebP, …).
+
+    PDF pages with a text layer are read from it; pages without one, and images, go through OCR. Attachments (such as an embedded
+    XML invoice) are never read. `progress` gets one short message per slow step.
+
+    Raises:
+        DocumentError: missing, empty, damaged, encrypted, neither PDF nor image, over a limit, or without any text.
+    """
+    path, limits = Path(path), limits or Limits()
+    head = _head(path, limits)
+    if b"%PDF-" in head:
+        from dg_sglang.pipelines.pdf import read_pdf
+
+        pages = read_pdf(path, password, limits, progress)
+    else:
+        from dg_sglang.pipelines.ocr import read_image_file
+
+        pages = read_image_file(path, limits, progress)
+    document = Document(path.name, tuple(pages))
+    if not document.places:
+        raise DocumentError(f"{path}: no text found on any of its {len(document.pages)} page(s), not even by OCR")
+    return document
+
+
+def _head(path: Path, limits: Limits) -> bytes:
+    """The first kilobyte of a file that exists and is neither empty nor too large."""
+    if not path.exists():
+        raise DocumentError(f"{path}: no such file")
+    if not path.is_file():
+        raise DocumentError(f"{path}: not a file")
+    size = path.stat().st_size
+    if size == 0:
+        raise DocumentError(f"{path}: the file is empty")
+    if size > limits.max_bytes:
+        raise DocumentError(f"{path}: {size:,} bytes are more than the limit of {limits.max_bytes:,} (Limits.max_bytes)")
+    try:
+        with path.open("rb") as file:
+            return file.read(1024)
+    except OSError as error:
+        raise DocumentError(f"{path}: can't be read: {error.strerror}") from error

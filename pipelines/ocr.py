@@ -1,0 +1,121 @@
+"""Pictures of pages: image files through Pillow, words through RapidOCR (its wheel carries PP-OCR's models, nothing is downloaded)."""
+
+import os
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dg_sglang.errors import DocumentError
+from dg_sglang.pipelines.document import Box, Limits, Page, Word
+from dg_sglang.pipelines.layout import build_lines
+
+if TYPE_CHECKING:
+    import numpy as np
+    from PIL import Image
+
+DEFAULT_DPI = 72.0
+"""Resolution of an image file that states none: one pixel is one point."""
+
+
+def read_image_file(path: Path, limits: Limits, progress: Callable[[str], None] | None) -> Iterator[Page]:
+    """Yield the pages of an image file (several for a multi-page TIFF), turned upright by its EXIF orientation. Raises DocumentError."""
+    import warnings
+
+    import numpy as np
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit follows
+            image = Image.open(path)
+    except UnidentifiedImageError as error:
+        raise DocumentError(f"{path}: neither a PDF nor an image that can be read; convert it to PDF, PNG or JPEG") from error
+    except Image.DecompressionBombError as error:
+        raise DocumentError(f"{path}: the image is far too large to decode safely ({error})") from error
+    with image:
+        frames = getattr(image, "n_frames", 1)
+        if frames > limits.max_pages:
+            raise DocumentError(f"{path}: {frames} pages are more than the limit of {limits.max_pages} (Limits.max_pages)")
+        for frame in range(frames):
+            try:
+                image.seek(frame)
+                _check_pixels(image, path, limits)
+                upright = ImageOps.exif_transpose(image)
+                pixels = np.asarray(_flatten(upright))
+            except (OSError, SyntaxError, EOFError, ValueError) as error:
+                if isinstance(error, DocumentError):
+                    raise
+                raise DocumentError(f"{path}: the image is damaged or truncated ({error})") from error
+            if progress:
+                progress(f"page {frame + 1}: reading it by OCR")
+            scale = DEFAULT_DPI / _dpi(image)
+            height, width = pixels.shape[:2]
+            words = recognise(pixels, points_per_pixel=scale)
+            yield Page(frame + 1, width * scale, height * scale, build_lines(words), "ocr")
+
+
+def recognise(pixels: "np.ndarray", *, points_per_pixel: float) -> list[Word]:
+    """The words on an RGB picture (uint8 [height, width, 3]), with axis-parallel boxes in points."""
+    result = _reader()(pixels[:, :, ::-1], return_word_box=True)  # the reader expects BGR, as OpenCV gives it
+    words: list[Word] = []
+    for line in result.word_results or ():
+        for text, confidence, corners in line:
+            if not text or corners is None:
+                continue
+            xs, ys = [x * points_per_pixel for x, _ in corners], [y * points_per_pixel for _, y in corners]
+            words.extend(_split(text, (min(xs), min(ys), max(xs), max(ys)), float(confidence)))
+    return words
+
+
+def _split(text: str, box: Box, confidence: float) -> Iterator[Word]:
+    """One word per white-space separated part, the box shared out by length."""
+    width = (box[2] - box[0]) / len(text)
+    position = 0
+    for part in text.split():
+        position = text.index(part, position)
+        left = box[0] + position * width
+        yield Word(part, (left, box[1], left + len(part) * width, box[3]), confidence)
+        position += len(part)
+
+
+def _check_pixels(image: "Image.Image", path: Path, limits: Limits) -> None:
+    width, height = image.size
+    if width * height > limits.max_pixels:
+        raise DocumentError(
+            f"{path}: {width} x {height} pixels are more than the limit of {limits.max_pixels:,} (Limits.max_pixels)"
+        )
+
+
+def _flatten(image: "Image.Image") -> "Image.Image":
+    """RGB, with transparency laid on white paper."""
+    from PIL import Image
+
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        paper = Image.new("RGBA", image.size, "white")
+        paper.alpha_composite(image)
+        image = paper
+    elif image.mode.startswith(("I;16", "I")):
+        image = image.point(lambda value: value / 256).convert("L")
+    return image.convert("RGB")
+
+
+def _dpi(image: "Image.Image") -> float:
+    x, y = image.info.get("dpi", (0, 0))
+    return float(x) if abs(x - y) < 1 and 50 <= x <= 1200 else DEFAULT_DPI
+
+
+@cache
+def _reader() -> Any:
+    """The one OCR engine of this process; as many threads as OMP_NUM_THREADS allows."""
+    from rapidocr import RapidOCR
+
+    threads = int(os.environ.get("OMP_NUM_THREADS") or -1)
+    return RapidOCR(
+        params={
+            "Global.log_level": "error",
+            "EngineConfig.onnxruntime.intra_op_num_threads": threads,
+            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+        }
+    )

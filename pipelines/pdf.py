@@ -1,0 +1,97 @@
+"""PDF files through PyMuPDF: the text layer where there is one, OCR where there is none."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dg_sglang.errors import DocumentError
+from dg_sglang.pipelines.document import Limits, Page, Word
+from dg_sglang.pipelines.layout import build_lines
+
+if TYPE_CHECKING:
+    import pymupdf
+
+POINTS_PER_INCH = 72
+OCR_DPI = 200
+MIN_LETTERS = 8
+"""A page whose text layer holds fewer letters and digits than this, beside an image, counts as a scan."""
+
+
+def read_pdf(path: Path, password: str | None, limits: Limits, progress: Callable[[str], None] | None) -> Iterator[Page]:
+    """Yield the pages of a PDF file. Raises DocumentError."""
+    import pymupdf
+
+    pymupdf.TOOLS.mupdf_display_errors(False)
+    pymupdf.TOOLS.mupdf_display_warnings(False)
+    try:
+        pdf = pymupdf.open(path, filetype="pdf")
+    except (RuntimeError, ValueError, OSError) as error:
+        raise DocumentError(f"{path}: a damaged or truncated PDF ({error}); save or download it again") from error
+    with pdf:
+        _check(pdf, path, password, limits)
+        for index in range(pdf.page_count):
+            try:
+                page = pdf[index]
+                yield _read_page(page, path, limits, progress)
+            except (RuntimeError, ValueError) as error:
+                if isinstance(error, DocumentError):
+                    raise
+                raise DocumentError(f"{path}: page {index + 1} can't be read ({error})") from error
+
+
+def _check(pdf: "pymupdf.Document", path: Path, password: str | None, limits: Limits) -> None:
+    if pdf.needs_pass and not pdf.authenticate(password or ""):
+        hint = "the password is wrong" if password else "give its password"
+        raise DocumentError(f"{path}: the PDF is encrypted; {hint}")
+    if pdf.page_count == 0:
+        raise DocumentError(f"{path}: a damaged or truncated PDF without readable pages; save or download it again")
+    if pdf.page_count > limits.max_pages:
+        raise DocumentError(
+            f"{path}: {pdf.page_count} pages are more than the limit of {limits.max_pages}; split it or raise Limits.max_pages"
+        )
+
+
+def _read_page(page: "pymupdf.Page", path: Path, limits: Limits, progress: Callable[[str], None] | None) -> Page:
+    number, (width, height) = page.number + 1, (page.rect.width, page.rect.height)
+    words = _text_layer(page)
+    letters = sum(character.isalnum() for word in words for character in word.text)
+    if letters >= MIN_LETTERS or (words and not page.get_images()):
+        return Page(number, width, height, build_lines(words), "text")
+    if not page.get_images() and not page.get_drawings():
+        return Page(number, width, height, (), "text")
+    if progress:
+        progress(f"page {number}: no text layer, reading it by OCR")
+    return Page(number, width, height, build_lines(_ocr(page, path, limits)), "ocr")
+
+
+def _text_layer(page: "pymupdf.Page") -> list[Word]:
+    """The page's words in display coordinates, clipped to the visible page."""
+    import pymupdf
+
+    flags = pymupdf.TEXTFLAGS_WORDS & ~pymupdf.TEXT_PRESERVE_LIGATURES
+    raw: list[tuple[Any, ...]] = page.get_text("words", flags=flags)
+    words = []
+    for x0, y0, x1, y1, text, *_ in raw:
+        rect = pymupdf.Rect(x0, y0, x1, y1) * page.rotation_matrix
+        rect.normalize()
+        words.extend(Word(part, tuple(rect)) for part in text.split())
+    return words
+
+
+def _ocr(page: "pymupdf.Page", path: Path, limits: Limits) -> list[Word]:
+    import numpy as np
+    import pymupdf
+
+    from dg_sglang.pipelines.ocr import recognise
+
+    for image in page.get_images():
+        if image[2] * image[3] > limits.max_pixels:
+            raise DocumentError(
+                f"{path}: page {page.number + 1} holds an image of {image[2]} x {image[3]} pixels, more than the limit of "
+                f"{limits.max_pixels:,} (Limits.max_pixels)"
+            )
+    area = page.rect.width * page.rect.height
+    scale = min(OCR_DPI / POINTS_PER_INCH, (limits.max_pixels / max(area, 1.0)) ** 0.5)
+    pixmap = page.get_pixmap(matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB, alpha=False)
+    pixels = np.frombuffer(pixmap.samples, dtype=np.uint8).reshape(pixmap.height, pixmap.width, 3)
+    return recognise(pixels, points_per_pixel=1 / scale)

@@ -8,7 +8,7 @@ TORCH  ?= torch==2.13.0
 
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed-$(firstword $(shell cksum pyproject.toml))
-PYTEST := $(BIN)/python -m pytest
+PYTEST := $(BIN)/pytest
 LINTED := build/lint
 
 .DEFAULT_GOAL := help

@@ -1,4 +1,7 @@
-"""Settings of every test. In CI (DG_SGLANG_CI=1) a skipped test is a failed test, unless it says that data or hardware isn't there."""
+"""Settings of every test.
+
+In CI (DG_SGLANG_CI=1) a skipped test is a failed test, unless its reason says that data or hardware isn't there.
+"""
 
 import os
 import sys
@@ -7,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-# `python -m pytest` puts the checkout itself on the path, where our kernels/ would shadow the package that transformers looks for.
+# `python -m pytest` puts the checkout on the path, where our kernels/ would shadow the package that transformers wants.
 _ROOT = Path(__file__).resolve().parent.parent
 sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != _ROOT]
 

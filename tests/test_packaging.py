@@ -36,7 +36,7 @@ def copy_project(target: Path) -> Path:
     target.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         (target / name).write_bytes((ROOT / name).read_bytes())
-    for folder, package in FOLDERS.items():
+    for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
                 copy = target / folder / path.relative_to(ROOT / folder)

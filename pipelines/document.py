@@ -1,7 +1,7 @@
 """Documents as the pipeline sees them: pages of lines of words with boxes, and one layout-preserving text.
 
-Boxes are (x0, y0, x1, y1) in PDF points (1/72 inch), origin at the top left corner of the page as displayed (the page's rotation
-is applied), x to the right and y down.
+Boxes are (x0, y0, x1, y1) in PDF points (1/72 inch), origin at the top left corner of the page as displayed (the page's
+rotation is applied), x to the right and y down.
 """
 
 from bisect import bisect_left, bisect_right
@@ -38,7 +38,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Line:
-    """Words side by side, from left to right. `text` shows column gaps as runs of spaces; `starts` are the words' offsets in it."""
+    """Words side by side, from left to right. `text` shows column gaps as runs of spaces, `starts` are offsets in it."""
 
     words: tuple[Word, ...]
     text: str
@@ -65,7 +65,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Place:
-    """A word of the document: its page, its line (from 0, in the page) and its offsets [start, end) in `Document.text`."""
+    """A word of the document: offsets [start, end) in `Document.text`, page (from 1), line of that page (from 0)."""
 
     start: int
     end: int
@@ -128,8 +128,8 @@ def load_document(
 ) -> Document:
     """Read a PDF or an image file (PNG, JPEG, TIFF, WebP, …).
 
-    PDF pages with a text layer are read from it; pages without one, and images, go through OCR. Attachments (such as an embedded
-    XML invoice) are never read. `progress` gets one short message per slow step.
+    PDF pages with a text layer are read from it; pages without one, and images, go through OCR. Attachments (such as an
+    embedded XML invoice) are never read. `progress` gets one short message per slow step.
 
     Raises:
         DocumentError: missing, empty, damaged, encrypted, neither PDF nor image, over a limit, or without any text.
@@ -160,7 +160,9 @@ def _head(path: Path, limits: Limits) -> bytes:
     if size == 0:
         raise DocumentError(f"{path}: the file is empty")
     if size > limits.max_bytes:
-        raise DocumentError(f"{path}: {size:,} bytes are more than the limit of {limits.max_bytes:,} (Limits.max_bytes)")
+        raise DocumentError(
+            f"{path}: {size:,} bytes are more than the limit of {limits.max_bytes:,} (Limits.max_bytes)"
+        )
     try:
         with path.open("rb") as file:
             return file.read(1024)

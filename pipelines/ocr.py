@@ -1,4 +1,4 @@
-"""Pictures of pages: image files through Pillow, words through RapidOCR (its wheel carries PP-OCR's models, nothing is downloaded)."""
+"""Pictures of pages: image files through Pillow, words through RapidOCR (its wheel carries the models: no download)."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -6,9 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dg_sglang.errors import DocumentError
 from dg_sglang.pipelines.document import Box, Limits, Page, Word
 from dg_sglang.pipelines.layout import build_lines
+
+from dg_sglang.errors import DocumentError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +20,7 @@ DEFAULT_DPI = 72.0
 
 
 def read_image_file(path: Path, limits: Limits, progress: Callable[[str], None] | None) -> Iterator[Page]:
-    """Yield the pages of an image file (several for a multi-page TIFF), turned upright by its EXIF orientation. Raises DocumentError."""
+    """Yield the pages of an image file (a TIFF may have several), turned upright by EXIF. Raises DocumentError."""
     import warnings
 
     import numpy as np
@@ -30,13 +31,17 @@ def read_image_file(path: Path, limits: Limits, progress: Callable[[str], None] 
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit follows
             image = Image.open(path)
     except UnidentifiedImageError as error:
-        raise DocumentError(f"{path}: neither a PDF nor an image that can be read; convert it to PDF, PNG or JPEG") from error
+        raise DocumentError(
+            f"{path}: neither a PDF nor an image that can be read; convert it to PDF, PNG or JPEG"
+        ) from error
     except Image.DecompressionBombError as error:
         raise DocumentError(f"{path}: the image is far too large to decode safely ({error})") from error
     with image:
         frames = getattr(image, "n_frames", 1)
         if frames > limits.max_pages:
-            raise DocumentError(f"{path}: {frames} pages are more than the limit of {limits.max_pages} (Limits.max_pages)")
+            raise DocumentError(
+                f"{path}: {frames} pages are more than the limit of {limits.max_pages} (Limits.max_pages)"
+            )
         for frame in range(frames):
             try:
                 image.seek(frame)

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dg_sglang.errors import DocumentError
 from dg_sglang.pipelines.document import Limits, Page, Word
 from dg_sglang.pipelines.layout import build_lines
+
+from dg_sglang.errors import DocumentError
 
 if TYPE_CHECKING:
     import pymupdf
@@ -17,7 +18,9 @@ MIN_LETTERS = 8
 """A page whose text layer holds fewer letters and digits than this, beside an image, counts as a scan."""
 
 
-def read_pdf(path: Path, password: str | None, limits: Limits, progress: Callable[[str], None] | None) -> Iterator[Page]:
+def read_pdf(
+    path: Path, password: str | None, limits: Limits, progress: Callable[[str], None] | None
+) -> Iterator[Page]:
     """Yield the pages of a PDF file. Raises DocumentError."""
     import pymupdf
 
@@ -47,7 +50,8 @@ def _check(pdf: "pymupdf.Document", path: Path, password: str | None, limits: Li
         raise DocumentError(f"{path}: a damaged or truncated PDF without readable pages; save or download it again")
     if pdf.page_count > limits.max_pages:
         raise DocumentError(
-            f"{path}: {pdf.page_count} pages are more than the limit of {limits.max_pages}; split it or raise Limits.max_pages"
+            f"{path}: {pdf.page_count} pages are more than the limit of {limits.max_pages}; "
+            "split it or raise Limits.max_pages"
         )
 
 
@@ -81,14 +85,13 @@ def _text_layer(page: "pymupdf.Page") -> list[Word]:
 def _ocr(page: "pymupdf.Page", path: Path, limits: Limits) -> list[Word]:
     import numpy as np
     import pymupdf
-
     from dg_sglang.pipelines.ocr import recognise
 
     for image in page.get_images():
         if image[2] * image[3] > limits.max_pixels:
             raise DocumentError(
-                f"{path}: page {page.number + 1} holds an image of {image[2]} x {image[3]} pixels, more than the limit of "
-                f"{limits.max_pixels:,} (Limits.max_pixels)"
+                f"{path}: page {page.number + 1} holds an image of {image[2]} x {image[3]} pixels, more than "
+                f"the limit of {limits.max_pixels:,} (Limits.max_pixels)"
             )
     area = page.rect.width * page.rect.height
     scale = min(OCR_DPI / POINTS_PER_INCH, (limits.max_pixels / max(area, 1.0)) ** 0.5)

@@ -38,7 +38,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Line:
-    """Words side by side, from left to right. `text` shows column gaps as runs of spaces, `starts` are offsets in it."""
+    """Words side by side, from left to right. `text` shows column gaps as runs of spaces; `starts` index it."""
 
     words: tuple[Word, ...]
     text: str

@@ -22,8 +22,8 @@ _RIGHT = re.compile(r"[^\W\d_]{0,4}(?![\w])")
 def find_numbers(text: str) -> Iterator[tuple[int, int]]:
     """Yield [start, end) of every piece of `text` that is a number, in order.
 
-    Pieces overlap where a space may be a thousands separator or a gap between two numbers. Codes, dates and other groups
-    of digits (12.34.56, PO445) are left out.
+    Pieces overlap where a space may be a thousands separator or a gap between two numbers. Codes, dates and other
+    groups of digits (12.34.56, PO445) are left out.
     """
     for match in _NUMBER.finditer(text):
         start, end = match.span()

@@ -6,10 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dg_sglang.errors import DocumentError
 from dg_sglang.pipelines.document import Box, Limits, Page, Word
 from dg_sglang.pipelines.layout import build_lines
-
-from dg_sglang.errors import DocumentError
 
 if TYPE_CHECKING:
     import numpy as np

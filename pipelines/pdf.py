@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dg_sglang.errors import DocumentError
 from dg_sglang.pipelines.document import Limits, Page, Word
 from dg_sglang.pipelines.layout import build_lines
-
-from dg_sglang.errors import DocumentError
 
 if TYPE_CHECKING:
     import pymupdf
@@ -85,6 +84,7 @@ def _text_layer(page: "pymupdf.Page") -> list[Word]:
 def _ocr(page: "pymupdf.Page", path: Path, limits: Limits) -> list[Word]:
     import numpy as np
     import pymupdf
+
     from dg_sglang.pipelines.ocr import recognise
 
     for image in page.get_images():

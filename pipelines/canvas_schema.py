@@ -1,0 +1,68 @@
+"""The canvas schema: what the model writes. Stated leaves are pieces of the document, judged ones are generated.
+
+The answer is one JSON object with every key present, in schema order. Absent means null, never invented: only a leaf
+that the schema requires can't be null.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from dg_sglang.pipelines.prompt import Field
+from dg_sglang.pipelines.schema_tree import Node
+
+SOURCE = "document"
+"""Name of the document among the grammar's sources."""
+SPAN_KINDS = ("date", "number", "currency")
+"""Kinds whose pieces are found beforehand, rather than any piece between word boundaries."""
+MAX_ITEMS = 200
+"""Bound of a list for which the schema gives none."""
+
+
+def prompt_fields(nodes: Sequence[Node]) -> list[Field]:
+    """The fields as the prompt shows them."""
+    return [_field(node) for node in nodes]
+
+
+def canvas_schema(nodes: Sequence[Node], available: Collection[str]) -> dict[str, Any]:
+    """JSON Schema of the answer for these fields, with the grammar's `x-verbatim` keyword on stated leaves.
+
+    `available` are the span kinds that the document holds at all; leaves of other kinds can only be null.
+    """
+    return {
+        "type": "object",
+        "properties": {node.name: _schema(node, available) for node in nodes},
+        "required": [node.name for node in nodes],
+        "additionalProperties": False,
+    }
+
+
+def _field(node: Node) -> Field:
+    kind = "text" if node.kind == "free" else node.kind
+    choices = tuple(text for text, _ in node.choices)
+    return Field(node.name, kind, node.description, choices, tuple(_field(child) for child in node.children))
+
+
+def _schema(node: Node, available: Collection[str]) -> dict[str, Any]:
+    if node.kind == "list":
+        items = _schema(node.children[0], available)
+        return {"type": "array", "items": items, "minItems": node.min_items, "maxItems": node.max_items or MAX_ITEMS}
+    if node.kind in SPAN_KINDS and node.kind not in available:
+        return {"type": "null"}
+    if node.kind == "object":
+        schema = canvas_schema(node.children, available)
+    elif node.kind == "boolean":
+        schema = {"type": "boolean"}
+    elif node.kind == "choice":
+        schema = {"enum": [text for text, _ in node.choices]}
+    elif node.kind == "free":
+        schema = {"type": "string", "minLength": max(node.min_length, 1)} | _maximum(node)
+    else:
+        kind = {"kind": node.kind} if node.kind in SPAN_KINDS else {}
+        schema = {"type": "string", "x-verbatim": {"source": SOURCE} | kind} | _maximum(node)
+        if node.min_length > 1:
+            schema["minLength"] = node.min_length
+    return {"anyOf": [schema, {"type": "null"}]} if node.optional else schema
+
+
+def _maximum(node: Node) -> dict[str, int]:
+    return {} if node.max_length is None else {"maxLength": node.max_length}

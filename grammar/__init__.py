@@ -1,1 +1,49 @@
 """Constraints: schema or pattern → byte automaton → token automaton → canvas posterior."""
+
+from typing import TYPE_CHECKING, Any
+
+from dg_sglang.errors import (
+    BudgetError,
+    EmptyLanguageError,
+    GrammarError,
+    GrammarTooLargeError,
+    InvalidSchemaError,
+    UnsupportedSchemaError,
+)
+from dg_sglang.grammar.constraint import Choice, Constraint, Grammar, JsonSchema, Regex, compile_constraint
+from dg_sglang.grammar.verbatim import VerbatimSource
+
+if TYPE_CHECKING:
+    from dg_sglang.grammar.posterior import CanvasPosterior
+    from dg_sglang.grammar.token_automaton import TokenAutomaton
+    from dg_sglang.grammar.vocabulary import Vocabulary
+
+__all__ = [
+    "BudgetError",
+    "CanvasPosterior",
+    "Choice",
+    "Constraint",
+    "EmptyLanguageError",
+    "Grammar",
+    "GrammarError",
+    "GrammarTooLargeError",
+    "InvalidSchemaError",
+    "JsonSchema",
+    "Regex",
+    "TokenAutomaton",
+    "UnsupportedSchemaError",
+    "VerbatimSource",
+    "Vocabulary",
+    "compile_constraint",
+]
+
+_LAZY = {"CanvasPosterior": "posterior", "TokenAutomaton": "token_automaton", "Vocabulary": "vocabulary"}
+
+
+def __getattr__(name: str) -> Any:
+    # numpy, numba and torch are loaded only when an automaton meets a tokenizer.
+    if name in _LAZY:
+        from importlib import import_module
+
+        return getattr(import_module(f"dg_sglang.grammar.{_LAZY[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,248 @@
+"""Compiled passes over position × state: backward messages, posteriors, joint draw, joint mode.
+
+Edges are sorted by source state. `weight` is float64 [L, sets], the log weight of taking an edge with a set at a position.
+From position `limit` on only tail edges (set number ≥ `tail`) may be taken: the answer has to be complete by then.
+`active` lists, per position 0 … L, the states on some path from start to a final state, as (active_start, active).
+Backward messages are linear with a scale per position (Rabiner 1989, section V.A), or logs where that would underflow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True)
+def active_states(target, edge_set, edge_start, start, final, length, limit, tail):
+    """The states on some path of `length` edges from `start` to a state with final[state], per position.
+
+    Returns int64 [length + 2] bounds and int32 states. All bounds are 0 when there is no such path.
+    """
+    states = final.shape[0]
+    live = np.zeros((length + 1, states), np.bool_)
+    live[length] = final
+    for i in range(length - 1, -1, -1):
+        for state in range(states):
+            for edge in range(edge_start[state], edge_start[state + 1]):
+                if live[i + 1, target[edge]] and (i < limit or edge_set[edge] >= tail):
+                    live[i, state] = True
+                    break
+    reached = np.zeros((length + 1, states), np.bool_)
+    reached[0, start] = live[0, start]
+    for i in range(length):
+        for state in range(states):
+            if reached[i, state]:
+                for edge in range(edge_start[state], edge_start[state + 1]):
+                    if live[i + 1, target[edge]] and (i < limit or edge_set[edge] >= tail):
+                        reached[i + 1, target[edge]] = True
+    bounds = np.zeros(length + 2, np.int64)
+    active = np.empty(reached.sum(), np.int32)
+    found = 0
+    for i in range(length + 1):
+        for state in range(states):
+            if reached[i, state]:
+                active[found] = state
+                found += 1
+        bounds[i + 1] = found
+    return bounds, active
+
+
+@njit(cache=True)
+def backward(weight, target, edge_set, edge_start, active_start, active, final, limit, tail):
+    """float64 messages [L + 1, states] scaled to a maximum of 1 per position, and two logs: the scale of position 0, and
+    the largest value that a scaled 1.0 stood for, below which by a factor of e^708 terms were lost."""
+    length = weight.shape[0]
+    message = np.zeros((length + 1, final.shape[0]))
+    scale = 0.0
+    ceiling = 0.0
+    linear = np.empty(weight.shape[1])
+    for state in active[active_start[length] : active_start[length + 1]]:
+        message[length, state] = 1.0 if final[state] else 0.0
+    for i in range(length - 1, -1, -1):
+        peak = weight[i].max()
+        ceiling = max(ceiling, scale + peak)
+        for number in range(linear.shape[0]):
+            linear[number] = np.exp(weight[i, number] - peak)
+        largest = 0.0
+        for position in range(active_start[i], active_start[i + 1]):
+            state = active[position]
+            total = 0.0
+            for edge in range(edge_start[state], edge_start[state + 1]):
+                if i < limit or edge_set[edge] >= tail:
+                    total += linear[edge_set[edge]] * message[i + 1, target[edge]]
+            message[i, state] = total
+            largest = max(largest, total)
+        if largest == 0.0:
+            return message, -np.inf, ceiling
+        for position in range(active_start[i], active_start[i + 1]):
+            message[i, active[position]] /= largest
+        scale += peak + np.log(largest)
+    return message, scale, ceiling
+
+
+@njit(cache=True)
+def backward_log(weight, target, edge_set, edge_start, active_start, active, final, limit, tail):
+    """The same messages as logs: slower, and safe for any weights."""
+    length = weight.shape[0]
+    message = np.full((length + 1, final.shape[0]), -np.inf)
+    for state in active[active_start[length] : active_start[length + 1]]:
+        if final[state]:
+            message[length, state] = 0.0
+    for i in range(length - 1, -1, -1):
+        for position in range(active_start[i], active_start[i + 1]):
+            state = active[position]
+            top = -np.inf
+            total = 0.0
+            for edge in range(edge_start[state], edge_start[state + 1]):
+                if i < limit or edge_set[edge] >= tail:
+                    value = weight[i, edge_set[edge]] + message[i + 1, target[edge]]
+                    if value > top:
+                        total = total * np.exp(top - value) + 1.0
+                        top = value
+                    elif value > -np.inf:
+                        total += np.exp(value - top)
+            message[i, state] = top + np.log(total) if total > 0.0 else -np.inf
+    return message
+
+
+@njit(cache=True)
+def _edge_weights(out, i, state, weight, message, log_space, target, edge_set, edge_start, limit, tail):
+    """Unnormalised weights of the edges of `state` into out[: number of edges]; returns their sum."""
+    first = edge_start[state]
+    top = -np.inf
+    for edge in range(first, edge_start[state + 1]):
+        value = -np.inf
+        if i < limit or edge_set[edge] >= tail:
+            value = weight[i, edge_set[edge]]
+            if log_space:
+                value += message[i + 1, target[edge]]
+            elif message[i + 1, target[edge]] > 0.0:
+                value += np.log(message[i + 1, target[edge]])
+            else:
+                value = -np.inf
+        out[edge - first] = value
+        top = max(top, value)
+    total = 0.0
+    for k in range(edge_start[state + 1] - first):
+        out[k] = np.exp(out[k] - top) if top > -np.inf else 0.0
+        total += out[k]
+    return total
+
+
+@njit(cache=True)
+def set_posteriors(
+    weight, message, log_space, target, edge_set, edge_start, active_start, active, start, limit, tail, widest
+):
+    """float64 [L, sets]: the probability that the position takes an edge with this set, given a complete valid canvas."""
+    length, sets = weight.shape
+    posterior = np.zeros((length, sets))
+    here = np.zeros(message.shape[1])
+    there = np.zeros(message.shape[1])
+    share = np.empty(widest)
+    here[start] = 1.0
+    for i in range(length):
+        for position in range(active_start[i], active_start[i + 1]):
+            state = active[position]
+            if here[state] == 0.0:
+                continue
+            total = _edge_weights(share, i, state, weight, message, log_space, target, edge_set, edge_start, limit, tail)
+            if total > 0.0:
+                first = edge_start[state]
+                for k in range(edge_start[state + 1] - first):
+                    if share[k] > 0.0:
+                        part = here[state] * share[k] / total
+                        posterior[i, edge_set[first + k]] += part
+                        there[target[first + k]] += part
+            here[state] = 0.0
+        here, there = there, here
+    return posterior
+
+
+@njit(cache=True)
+def draw(
+    uniform, weight, message, log_space, target, edge_set, edge_start, start, limit, tail, widest,
+    logits, log_mass, set_start, set_classes, class_start, class_tokens,
+):  # fmt: skip
+    """One exact joint draw. uniform: float64 [L, 3], for edge, class and token. Returns int64 tokens [L]."""
+    length = weight.shape[0]
+    tokens = np.empty(length, np.int64)
+    share = np.empty(widest)
+    state = start
+    for i in range(length):
+        first = edge_start[state]
+        total = _edge_weights(share, i, state, weight, message, log_space, target, edge_set, edge_start, limit, tail)
+        edge = first + _pick(share, edge_start[state + 1] - first, total * uniform[i, 0])
+        number = edge_set[edge]
+        low, high = set_start[number], set_start[number + 1]
+        label = set_classes[low + _pick_log(log_mass[i], set_classes, low, high, uniform[i, 1])]
+        low, high = class_start[label], class_start[label + 1]
+        tokens[i] = class_tokens[low + _pick_log(logits[i], class_tokens, low, high, uniform[i, 2])]
+        state = target[edge]
+    return tokens
+
+
+@njit(cache=True)
+def _pick(weights, count, level):
+    chosen = -1
+    running = 0.0
+    for k in range(count):
+        if weights[k] > 0.0:
+            chosen = k
+            running += weights[k]
+            if running >= level:
+                break
+    return chosen
+
+
+@njit(cache=True)
+def _pick_log(values, members, low, high, uniform):
+    """An index into members[low:high], drawn in proportion to exp(values)."""
+    top = -np.inf
+    for position in range(low, high):
+        top = max(top, values[members[position]])
+    total = 0.0
+    for position in range(low, high):
+        total += np.exp(values[members[position]] - top)
+    level = total * uniform
+    running = 0.0
+    chosen = 0
+    for position in range(low, high):
+        part = np.exp(values[members[position]] - top)
+        if part > 0.0:
+            chosen = position - low
+            running += part
+            if running >= level:
+                break
+    return chosen
+
+
+@njit(cache=True)
+def best_path(score, target, edge_set, edge_start, active_start, active, final, start, limit, tail):
+    """The edge sets of the best path: int32 [L]. score: float64 [L, sets], max log p per set (Viterbi 1967)."""
+    length = score.shape[0]
+    value = np.full((length + 1, final.shape[0]), -np.inf)
+    for state in active[active_start[length] : active_start[length + 1]]:
+        if final[state]:
+            value[length, state] = 0.0
+    for i in range(length - 1, -1, -1):
+        for position in range(active_start[i], active_start[i + 1]):
+            state = active[position]
+            top = -np.inf
+            for edge in range(edge_start[state], edge_start[state + 1]):
+                if i < limit or edge_set[edge] >= tail:
+                    top = max(top, score[i, edge_set[edge]] + value[i + 1, target[edge]])
+            value[i, state] = top
+    path = np.empty(length, np.int32)
+    state = start
+    for i in range(length):
+        top = -np.inf
+        chosen = edge_start[state]
+        for edge in range(edge_start[state], edge_start[state + 1]):
+            if i < limit or edge_set[edge] >= tail:
+                total = score[i, edge_set[edge]] + value[i + 1, target[edge]]
+                if total > top:
+                    top = total
+                    chosen = edge
+        path[i] = edge_set[chosen]
+        state = target[chosen]
+    return path

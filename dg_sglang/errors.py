@@ -1,5 +1,7 @@
 """The one error tree. Every message says what is wrong, where, and what to do about it."""
 
+from collections.abc import Sequence
+
 
 class DgError(Exception):
     """Base of every error that this package raises on purpose."""
@@ -70,4 +72,12 @@ class GrammarTooLargeError(GrammarError):
 
 
 class ExtractionError(DgError):
-    """A document was read, but no valid value came out of it."""
+    """A document was read, but no valid value came out of it.
+
+    `failures` name each field at fault, what the document says and why it won't do; `partial` is the result without value.
+    """
+
+    def __init__(self, message: str, *, failures: Sequence[object] = (), partial: object = None) -> None:
+        super().__init__(message)
+        self.failures = tuple(failures)
+        self.partial = partial

@@ -1,0 +1,131 @@
+"""Where each value stands in the document.
+
+A value that occurs several times is traced to one place, chosen so: in a list's records, the occurrence nearest to the
+record's words that occur only once, and not one that an earlier record took; elsewhere, the occurrence with most
+words of the field's name or description before it, in its line or the line above; then the first one. `occurrences`
+says how many there are.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dg_sglang.pipelines.document import Box, Place
+from dg_sglang.pipelines.schema_tree import Node
+from dg_sglang.pipelines.segments import Segment
+
+Match = Literal["exact", "normalised", "fuzzy", "none"]
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Where one leaf's value comes from.
+
+    Attributes:
+        match: "exact": the value is these words; "normalised": it was computed from them (dates, amounts, currencies);
+            "fuzzy": they agree but for case and punctuation; "none": not stated in the document (null, or judged).
+        verbatim: the words, as the model copied them; None where the value is null.
+        page: from 1. boxes: one per word, (x0, y0, x1, y1) in PDF points, origin top left.
+        occurrences: how often the words stand in the document.
+        confidence: the smallest probability among the tokens of the leaf, null included; None if it has none of its
+            own.
+    """
+
+    match: Match
+    verbatim: str | None = None
+    page: int | None = None
+    boxes: tuple[Box, ...] = ()
+    occurrences: int = 0
+    confidence: float | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A leaf that is to be traced: its path in the answer, its node, and the words that the model copied."""
+
+    path: Path
+    node: Node
+    verbatim: str
+
+
+@dataclass(frozen=True)
+class Traced:
+    """The words that a claim was traced to; none if it stands nowhere."""
+
+    places: tuple[Place, ...] = ()
+    occurrences: int = 0
+    fuzzy: bool = False
+
+
+def trace(claims: Sequence[Claim], segments: Sequence[Segment]) -> dict[Path, Traced]:
+    """Trace every claim to one place of the document. See the module's text for the choice among several."""
+    traced: dict[Path, Traced] = {}
+    taken: set[int] = set()
+    found = {claim.path: _occurrences(claim.verbatim, segments) for claim in claims}
+    for record in _records(claims):
+        spots = {claim.path: found[claim.path][0] for claim in record}
+        anchors = [places[0][0] for places in spots.values() if len(places) == 1]
+        in_list = any(isinstance(part, int) for part in record[0].path)
+        for claim in record:
+            candidates, fuzzy = found[claim.path]
+            if not candidates:
+                traced[claim.path] = Traced()
+                continue
+            if in_list:
+                chosen = min(candidates, key=lambda places: _record_cost(places, anchors, taken))
+                taken.update(place.start for place in chosen)
+                anchors.append(chosen[0])
+            else:
+                chosen = max(candidates, key=lambda places: _label_words(claim.node, places[0], segments))
+            traced[claim.path] = Traced(chosen, len(candidates), fuzzy)
+    return traced
+
+
+def _records(claims: Sequence[Claim]) -> list[list[Claim]]:
+    """Claims that belong to one record of a list, or to none, in order."""
+    records: dict[Path, list[Claim]] = {}
+    for claim in claims:
+        index = max((i for i, part in enumerate(claim.path) if isinstance(part, int)), default=-1)
+        records.setdefault(claim.path[: index + 1], []).append(claim)
+    return list(records.values())
+
+
+def _occurrences(verbatim: str, segments: Sequence[Segment]) -> tuple[list[tuple[Place, ...]], bool]:
+    """The words of each occurrence in reading order, and whether only a loose match was found."""
+    piece = " ".join(verbatim.split())
+    for fuzzy in (False, True):
+        found: dict[tuple[int, ...], tuple[Place, ...]] = {}
+        for segment in segments:
+            for places in segment.find_loosely(piece) if fuzzy else segment.find(piece):
+                found.setdefault(tuple(place.start for place in places), places)
+        if found:
+            return [places for _, places in sorted(found.items())], fuzzy
+    return [], False
+
+
+def _record_cost(places: Sequence[Place], anchors: Sequence[Place], taken: set[int]) -> tuple[bool, float, int]:
+    first = places[0]
+    distance = min((_distance(first, anchor) for anchor in anchors), default=0.0)
+    return first.start in taken, distance, first.start
+
+
+def _distance(one: Place, other: Place) -> float:
+    """In points down the page; another page is further than any."""
+    return abs(one.page - other.page) * 1e6 + abs(one.word.box[3] - other.word.box[3])
+
+
+def _label_words(node: Node, first: Place, segments: Sequence[Segment]) -> int:
+    wanted = _words(f"{node.name} {node.description}")
+    before = set()
+    for segment in segments:
+        for place in segment.places:
+            if place.page == first.page and first.line - 1 <= place.line <= first.line and place.start < first.start:
+                before |= _words(place.word.text)
+    return len(wanted & before)
+
+
+def _words(text: str) -> set[str]:
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", text)
+    return {word for word in re.findall(r"[^\W\d_]+", spaced.casefold()) if len(word) > 1}

@@ -1,0 +1,93 @@
+"""Built-in schemas, and how a schema is named on the command line."""
+
+import datetime
+import importlib
+import json
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from dg_sglang.errors import InvalidSchemaError
+
+
+class LineItem(BaseModel):
+    """One position of an invoice."""
+
+    description: str | None = Field(None, description="what was sold")
+    quantity: Decimal | None = None
+    unit_price: Decimal | None = Field(None, description="net price of one unit")
+    amount: Decimal | None = Field(None, description="net amount of the line")
+
+
+class Invoice(BaseModel):
+    """An invoice. What the document doesn't state is null."""
+
+    invoice_number: str | None = None
+    issue_date: datetime.date | None = Field(None, description="date of the invoice")
+    due_date: datetime.date | None = Field(None, description="payable until")
+    currency: str | None = Field(None, json_schema_extra={"x-kind": "currency"})
+    seller_name: str | None = Field(None, description="who issues the invoice")
+    buyer_name: str | None = Field(None, description="who is invoiced")
+    net_total: Decimal | None = Field(None, description="total before tax")
+    tax_total: Decimal | None = Field(None, description="total tax")
+    grand_total: Decimal | None = Field(None, description="total including tax")
+    line_items: list[LineItem] = Field(default_factory=list)
+
+
+class Receipt(BaseModel):
+    """A shop's receipt. What the document doesn't state is null."""
+
+    company: str | None = Field(None, description="name of the shop")
+    date: datetime.date | None = None
+    address: str | None = Field(None, description="address of the shop")
+    total: Decimal | None = Field(None, description="total to pay")
+    currency: str | None = Field(None, json_schema_extra={"x-kind": "currency"})
+
+
+BUILT_IN: dict[str, type[BaseModel]] = {"invoice": Invoice, "receipt": Receipt}
+
+
+def resolve_schema(name: str) -> type[BaseModel] | dict[str, Any]:
+    """The schema that `name` means: "invoice", "receipt", "module:Class" (a pydantic model) or a JSON Schema file.
+
+    Raises:
+        InvalidSchemaError: there is no such schema, or it is neither a pydantic model nor a JSON object.
+    """
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    if name.endswith(".json") or Path(name).is_file():
+        return _read_json(Path(name))
+    if ":" in name:
+        return _import(name)
+    known = ", ".join(BUILT_IN)
+    raise InvalidSchemaError(f"unknown schema {name!r}; use {known}, a JSON Schema file, or module:Class")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        schema = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidSchemaError(f"the schema file {path} can't be read: {error.strerror}") from error
+    except ValueError as error:  # not JSON, or not UTF-8
+        raise InvalidSchemaError(f"the schema file {path} is not valid JSON: {error}") from error
+    if not isinstance(schema, dict):
+        raise InvalidSchemaError(f"the schema file {path} must hold a JSON object, not {type(schema).__name__}")
+    return schema
+
+
+def _import(name: str) -> type[BaseModel]:
+    module_name, _, class_name = name.partition(":")
+    if (folder := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, folder)  # a console script, unlike `python -m`, doesn't look in the current folder
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # whatever the user's module raises while it is imported
+        raise InvalidSchemaError(f"the module {module_name!r} of {name!r} can't be imported: {error}") from error
+    model = getattr(module, class_name, None)
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        problem = "has no such class" if model is None else "is not a pydantic model there"
+        raise InvalidSchemaError(f"{class_name!r} {problem}: module {module_name!r} of {name!r}")
+    return model

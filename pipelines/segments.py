@@ -1,0 +1,140 @@
+"""The stretches of a document that a stated value may come from, and where a value occurs in them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from dg_sglang.pipelines.document import Document, Place
+
+CELL_GAP = 2
+"""This many characters between two words part cells, or blocks: a column gap or a blank line."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Words that may be read on from one to the next, joined by one space each in `text`."""
+
+    places: tuple[Place, ...]
+
+    @cached_property
+    def text(self) -> str:
+        """The words, joined by one space."""
+        return " ".join(place.word.text for place in self.places)
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        ends, end = [], -1
+        for place in self.places:
+            end += 1 + len(place.word.text)
+            ends.append(end)
+        return ends
+
+    def find(self, piece: str) -> Iterator[tuple[Place, ...]]:
+        """Yield the words of every occurrence of `piece` (white space collapsed) between word boundaries."""
+        start = self.text.find(piece) if piece else -1
+        while start >= 0:
+            end = start + len(piece)
+            if not (_joined(self.text, start) or _joined(self.text, end)):
+                begins = (stop - len(place.word.text) for stop, place in zip(self._ends, self.places, strict=True))
+                spans = zip(begins, self._ends, self.places, strict=True)
+                yield tuple(place for begin, stop, place in spans if begin < end and start < stop)
+            start = self.text.find(piece, start + 1)
+
+    def find_loosely(self, piece: str) -> Iterator[tuple[Place, ...]]:
+        """The same by whole words, whatever their case and punctuation."""
+        wanted = [loose for word in piece.split() if (loose := _loose(word))]
+        words = [(loose, place) for place in self.places if (loose := _loose(place.word.text))]
+        for start in range(len(words) - len(wanted) + 1) if wanted else ():
+            run = words[start : start + len(wanted)]
+            if [loose for loose, _ in run] == wanted:
+                yield tuple(place for _, place in run)
+
+
+def segments_of(document: Document) -> tuple[Segment, ...]:
+    """Two readings of the page: along the lines, parted at column gaps and blank lines; and down the columns.
+
+    Along the lines a single line break reads on, which suits running text. Down a column, cells of neighbouring lines
+    read on where they align, which suits an address beside another one and a cell whose text wraps.
+    """
+    rows = _rows(document)
+    along = {place.start: (index, position) for index, row in enumerate(rows) for position, place in enumerate(row)}
+    segments = [Segment(tuple(row)) for row in rows]
+    for column in _columns(document):
+        (first, at), *others = [along[place.start] for place in column]
+        if any(where != (first, at + step) for step, where in enumerate(others, 1)):
+            segments.append(Segment(tuple(column)))
+    return tuple(segments)
+
+
+def _rows(document: Document) -> list[list[Place]]:
+    rows: list[list[Place]] = []
+    previous: Place | None = None
+    for place in document.places:
+        if previous is None or place.start - previous.end >= CELL_GAP:
+            rows.append([])
+        rows[-1].append(place)
+        previous = place
+    return rows
+
+
+def _columns(document: Document) -> list[list[Place]]:
+    """Chains of two or more cells, one below the other in neighbouring lines."""
+    chains: list[list[Place]] = []
+    above: list[list[Place]] = []
+    for line in _lines(document):
+        if above and line[0].start - max(place.end for chain in above for place in chain) >= CELL_GAP:
+            above = []
+        here = []
+        free = list(above)
+        for cell in _cells(line):
+            chain = next((chain for chain in free if _aligned(_tail(chain), cell)), None)
+            if chain is None:
+                chain = []
+                chains.append(chain)
+            else:
+                free.remove(chain)
+            chain.extend(cell)
+            here.append(chain)
+        above = here
+    return [chain for chain in chains if chain[0].line != chain[-1].line]
+
+
+def _lines(document: Document) -> Iterator[list[Place]]:
+    line: list[Place] = []
+    for place in document.places:
+        if line and (place.page, place.line) != (line[0].page, line[0].line):
+            yield line
+            line = []
+        line.append(place)
+    if line:
+        yield line
+
+
+def _cells(line: Sequence[Place]) -> Iterator[list[Place]]:
+    cell = [line[0]]
+    for place in line[1:]:
+        if place.start - cell[-1].end >= CELL_GAP:
+            yield cell
+            cell = []
+        cell.append(place)
+    yield cell
+
+
+def _tail(chain: Sequence[Place]) -> list[Place]:
+    return [place for place in chain if place.line == chain[-1].line]
+
+
+def _aligned(upper: Sequence[Place], lower: Sequence[Place]) -> bool:
+    """Same left edge, same middle, or same right edge, within about one character."""
+    slack = 0.7 * min(place.word.box[3] - place.word.box[1] for place in (upper[0], lower[0]))
+    left, right = upper[0].word.box[0] - lower[0].word.box[0], upper[-1].word.box[2] - lower[-1].word.box[2]
+    return min(abs(left), abs(right), abs(left + right) / 2) <= slack
+
+
+def _joined(text: str, index: int) -> bool:
+    """Whether a word runs across `index`. The grammar's verbatim pieces end by the same rule."""
+    return 0 < index < len(text) and text[index - 1].isalnum() and text[index].isalnum()
+
+
+def _loose(word: str) -> str:
+    return "".join(character for character in word.casefold() if character.isalnum())

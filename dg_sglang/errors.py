@@ -74,7 +74,8 @@ class GrammarTooLargeError(GrammarError):
 class ExtractionError(DgError):
     """A document was read, but no valid value came out of it.
 
-    `failures` name each field at fault, what the document says and why it won't do; `partial` is the result without value.
+    `failures` name each field at fault, what the document says and why it won't do; `partial` is the result without
+    its value.
     """
 
     def __init__(self, message: str, *, failures: Sequence[object] = (), partial: object = None) -> None:

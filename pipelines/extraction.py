@@ -125,9 +125,10 @@ def extract(
     started = time.perf_counter()
     results = engine.generate_batch(requests)
     usage = _total(results, time.perf_counter() - started)
-    answer, confidences = _merge(groups, results, engine.vocabulary.tokens)
+    answer, confidences, failures = _merge(groups, results, engine.vocabulary.tokens)
     conventions = conventions_of(source.text).with_(date_order=date_order, decimal_mark=decimal_mark)
     reading = read_answer(root.children, answer, segments, conventions, confidences)
+    reading.failures[:0] = failures
     partial = ExtractionResult(
         None,
         reading.evidence,
@@ -168,22 +169,27 @@ def _request(
 
 def _merge(
     groups: Sequence[Group], results: "Sequence[GenerationResult]", vocabulary: Sequence[bytes | None]
-) -> tuple[dict[str, Any], dict[Path, float]]:
-    """The groups' answers as one object, and the confidence of its leaves. Raises ExtractionError if one is no object."""
+) -> tuple[dict[str, Any], dict[Path, float], list[Failure]]:
+    """The groups' answers as one object, the confidence of its leaves, and the groups whose answer is no JSON object.
+
+    Under the grammar there are none of those.
+    """
     answer: dict[str, Any] = {}
     confidences: dict[Path, float] = {}
+    failures: list[Failure] = []
     for group, result in zip(groups, results, strict=True):
-        names = ", ".join(node.name for node in group.nodes)
+        known = [node.name for node in group.nodes]
         try:
             part = json.loads(result.text)
+            confidences |= leaf_confidences(result.text, result.token_ids, result.token_confidence, vocabulary)
         except json.JSONDecodeError as error:
-            raise ExtractionError(f"the answer for {names} is not JSON ({error}): {result.text[:80]!r}") from error
-        if not isinstance(part, dict):
-            raise ExtractionError(f"the answer for {names} is not a JSON object: {result.text[:80]!r}")
-        known = {node.name for node in group.nodes}
-        answer |= {name: value for name, value in part.items() if name in known}
-        confidences |= leaf_confidences(result.text, result.token_ids, result.token_confidence, vocabulary)
-    return answer, confidences
+            part = f"JSON ({error})"
+        if isinstance(part, dict):
+            answer |= {name: value for name, value in part.items() if name in known}
+        else:
+            reason = f"the answer is not {part if isinstance(part, str) else 'a JSON object'}: {result.text[:80]!r}"
+            failures.append(Failure(", ".join(known), None, reason))
+    return answer, confidences, failures
 
 
 def _total(results: "Sequence[GenerationResult]", seconds: float) -> "Usage":

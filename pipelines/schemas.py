@@ -1,6 +1,6 @@
 """Built-in schemas, and how a schema is named on the command line."""
 
-import datetime
+import datetime as dt
 import importlib
 import json
 import sys
@@ -26,8 +26,8 @@ class Invoice(BaseModel):
     """An invoice. What the document doesn't state is null."""
 
     invoice_number: str | None = None
-    issue_date: datetime.date | None = Field(None, description="date of the invoice")
-    due_date: datetime.date | None = Field(None, description="payable until")
+    issue_date: dt.date | None = Field(None, description="date of the invoice")
+    due_date: dt.date | None = Field(None, description="payable until")
     currency: str | None = Field(None, json_schema_extra={"x-kind": "currency"})
     seller_name: str | None = Field(None, description="who issues the invoice")
     buyer_name: str | None = Field(None, description="who is invoiced")
@@ -41,7 +41,7 @@ class Receipt(BaseModel):
     """A shop's receipt. What the document doesn't state is null."""
 
     company: str | None = Field(None, description="name of the shop")
-    date: datetime.date | None = None
+    date: dt.date | None = None
     address: str | None = Field(None, description="address of the shop")
     total: Decimal | None = Field(None, description="total to pay")
     currency: str | None = Field(None, json_schema_extra={"x-kind": "currency"})

@@ -53,8 +53,8 @@ class Segment:
 def segments_of(document: Document) -> tuple[Segment, ...]:
     """Two readings of the page: along the lines, parted at column gaps and blank lines; and down the columns.
 
-    Along the lines a single line break reads on, which suits running text. Down a column, cells of neighbouring lines
-    read on where they align, which suits an address beside another one and a cell whose text wraps.
+    Along the lines, one full line reads on into the next, which suits running text. Down a column, cells of
+    neighbouring lines read on where they align, which suits an address beside another one and a cell whose text wraps.
     """
     rows = _rows(document)
     along = {place.start: (index, position) for index, row in enumerate(rows) for position, place in enumerate(row)}
@@ -67,13 +67,16 @@ def segments_of(document: Document) -> tuple[Segment, ...]:
 
 
 def _rows(document: Document) -> list[list[Place]]:
+    """Cells; lines of a single cell that follow one another without a gap are one."""
     rows: list[list[Place]] = []
-    previous: Place | None = None
-    for place in document.places:
-        if previous is None or place.start - previous.end >= CELL_GAP:
-            rows.append([])
-        rows[-1].append(place)
-        previous = place
+    single = False
+    for line in _lines(document):
+        cells = list(_cells(line))
+        if single and len(cells) == 1 and line[0].start - rows[-1][-1].end < CELL_GAP:
+            rows[-1].extend(line)
+        else:
+            rows.extend(cells)
+        single = len(cells) == 1
     return rows
 
 

@@ -136,15 +136,18 @@ def load_document(
     """
     path, limits = Path(path), limits or Limits()
     head = _head(path, limits)
-    if b"%PDF-" in head:
-        from dg_sglang.pipelines.pdf import read_pdf
+    try:
+        if b"%PDF-" in head:
+            from dg_sglang.pipelines.pdf import read_pdf
 
-        pages = read_pdf(path, password, limits, progress)
-    else:
-        from dg_sglang.pipelines.ocr import read_image_file
+            pages = tuple(read_pdf(path, password, limits, progress))
+        else:
+            from dg_sglang.pipelines.ocr import read_image_file
 
-        pages = read_image_file(path, limits, progress)
-    document = Document(path.name, tuple(pages))
+            pages = tuple(read_image_file(path, limits, progress))
+    except ImportError as error:
+        raise DocumentError(f"{path}: documents need an extra ({error}); pip install 'dg-sglang[documents]'") from error
+    document = Document(path.name, pages)
     if not document.places:
         raise DocumentError(f"{path}: no text found on any of its {len(document.pages)} page(s), not even by OCR")
     return document

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 POINTS_PER_INCH = 72
 OCR_DPI = 200
+END_MARKER = b"%%EOF"
 MIN_LETTERS = 8
 """A page whose text layer holds fewer letters and digits than this, beside an image, counts as a scan."""
 
@@ -47,11 +48,22 @@ def _check(pdf: "pymupdf.Document", path: Path, password: str | None, limits: Li
         raise DocumentError(f"{path}: the PDF is encrypted; {hint}")
     if pdf.page_count == 0:
         raise DocumentError(f"{path}: a damaged or truncated PDF without readable pages; save or download it again")
+    if pdf.is_repaired and END_MARKER not in _tail(path):
+        raise DocumentError(
+            f"{path}: the PDF is truncated: it has no end marker (%%EOF) and may lack pages; save or download it again"
+        )
     if pdf.page_count > limits.max_pages:
         raise DocumentError(
             f"{path}: {pdf.page_count} pages are more than the limit of {limits.max_pages}; "
             "split it or raise Limits.max_pages"
         )
+
+
+def _tail(path: Path) -> bytes:
+    """The last 2 KiB, where a reader looks for the end marker."""
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - 2048, 0))
+        return file.read()
 
 
 def _read_page(page: "pymupdf.Page", path: Path, limits: Limits, progress: Callable[[str], None] | None) -> Page:

@@ -1,0 +1,166 @@
+"""The `dg-sglang` command: results on stdout, progress and errors on stderr, heavy imports inside the commands.
+
+Exit codes: 0 done, 1 an error of ours (one line says what and what to do), 2 wrong usage, 130 interrupted.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from dg_sglang.errors import ConfigError, DgError
+
+_model = click.option(
+    "--model", default="nano", show_default=True, help='"nano" (bundled), a checkpoint folder, or a Hugging Face id.'
+)
+_seed = click.option("--seed", type=click.IntRange(min=0), help="Same seed, same result.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_SCHEMA_HELP = "invoice, receipt, a JSON Schema file, or module:Class of a pydantic model."
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="dg-sglang", prog_name="dg-sglang")
+def cli() -> None:
+    """Typed data from documents by block diffusion, with a grammar over the whole canvas."""
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--schema", required=True, help=_SCHEMA_HELP)
+@_model
+@_seed
+@click.option("--out", type=click.Path(path_type=Path), help="Also write the JSON to this file.")
+@_json
+@click.option("--password", envvar="DG_SGLANG_PASSWORD", help="Of an encrypted PDF (or set DG_SGLANG_PASSWORD).")
+def extract(
+    file: Path, schema: str, model: str, seed: int | None, out: Path | None, as_json: bool, password: str | None
+) -> None:
+    """Extract a schema's fields from FILE (a PDF or an image), each with its evidence in the document."""
+    from dg_sglang import pipelines
+    from dg_sglang.report import render_extraction
+
+    if out is not None:
+        _check_writable(out)
+    target = pipelines.resolve_schema(schema)
+    result = pipelines.extract(file, target, model=model, seed=seed, password=password, progress=_progress)
+    dumped = json.dumps(result.to_json(), ensure_ascii=False, indent=2)
+    if out is not None:
+        _write(out, dumped)
+    click.echo(dumped if as_json else render_extraction(result))
+
+
+@cli.command()
+@click.argument("prompt")
+@click.option("--schema", help=f"The answer's schema: {_SCHEMA_HELP}")
+@click.option("--regex", help="A pattern that the whole answer matches.")
+@click.option("--choice", "choices", multiple=True, help="A possible answer; give the option once for each.")
+@_model
+@click.option("--max-new-tokens", type=click.IntRange(min=1), help="Longest answer, in tokens.")
+@_seed
+@_json
+def generate(
+    prompt: str,
+    schema: str | None,
+    regex: str | None,
+    choices: tuple[str, ...],
+    model: str,
+    max_new_tokens: int | None,
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    """Answer PROMPT ("-" reads it from stdin), under a constraint where one is given."""
+    if sum(bool(option) for option in (schema, regex, choices)) > 1:
+        raise click.UsageError("--schema, --regex and --choice exclude one another")
+    constraint: Any = None
+    if schema or regex or choices:
+        from dg_sglang import grammar, pipelines
+
+        if schema:
+            constraint = grammar.JsonSchema(pipelines.resolve_schema(schema))
+        else:
+            constraint = grammar.Regex(regex) if regex else grammar.Choice(choices)
+        grammar.compile_constraint(constraint)  # a bad one fails here, before a model is loaded
+    from dg_sglang.engine import Engine
+
+    text = sys.stdin.read() if prompt == "-" else prompt
+    _progress(f"loading {model}")
+    engine = Engine.load(model)
+    result = engine.generate(text, constraint=constraint, max_new_tokens=max_new_tokens, seed=seed)
+    click.echo(json.dumps(result.to_json(), ensure_ascii=False, indent=2) if as_json else result.text)
+    usage = result.usage
+    _progress(
+        f"{usage.seconds:.1f} s; canvases: {usage.canvases}, denoising steps: {usage.denoising_steps}, "
+        f"tokens: {usage.completion_tokens}, finish reason: {result.finish_reason}"
+    )
+
+
+@cli.command()
+@_model
+@_json
+def doctor(model: str, as_json: bool) -> None:
+    """Show versions, device and model; say what is missing and how to get it (exit code 1 if anything is)."""
+    from dataclasses import asdict
+
+    from dg_sglang.doctor import inspect
+
+    checks = []
+    for check in inspect(model):
+        checks.append(check)
+        if not as_json:
+            click.echo(check.line())
+    if as_json:
+        click.echo(json.dumps([asdict(check) for check in checks], ensure_ascii=False, indent=2))
+    if not all(check.ok for check in checks):
+        raise SystemExit(1)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    try:
+        cli.main(arguments, prog_name="dg-sglang", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "dg-sglang"
+        _fail(f"{error.format_message()} See: {command} --help", error.exit_code)
+    except DgError as error:
+        _fail(str(error), 1)
+    except (click.Abort, KeyboardInterrupt):
+        _fail("interrupted", 130)
+    except BrokenPipeError:
+        # The reader has left (`| head`): nobody to tell, and Python's own flush at exit must not complain either.
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    sys.exit(0)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    click.echo(f"dg-sglang: {' '.join(message.split())}", err=True)
+    sys.exit(code)
+
+
+def _progress(message: str) -> None:
+    click.echo(message, err=True)
+
+
+def _check_writable(path: Path) -> None:
+    """Fail before any compute rather than after it."""
+    if path.is_dir() or not path.parent.is_dir():
+        problem = "is a folder" if path.is_dir() else f"can't be written, {path.parent} is not a folder"
+        raise ConfigError(f"--out {path} {problem}: name a file in an existing folder")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ConfigError(f"--out {path} can't be written: no permission")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--out {path} can't be written: {error.strerror}") from error

@@ -1,0 +1,68 @@
+"""The doctor reports what is there, and names what is missing with its remedy."""
+
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from dg_sglang.doctor import Check, _package, inspect
+
+CHECKS = list(inspect("nano"))
+
+
+def by_name(name: str) -> Check:
+    (check,) = [check for check in CHECKS if check.name == name]
+    return check
+
+
+@pytest.mark.heavy
+def test_complete_installation_is_healthy() -> None:
+    assert [check for check in CHECKS if not check.ok] == []
+    assert by_name("python").detail.startswith("3.")
+    assert by_name("torch").detail == metadata.version("torch")
+    assert by_name("device").detail.startswith(("cpu", "cuda"))
+    assert "canvas" in by_name("model").detail
+
+
+def test_every_runtime_requirement_is_checked_once() -> None:
+    names = [check.name for check in CHECKS]
+    assert len(names) == len(set(names))
+    assert {"torch", "transformers", "numba", "pydantic", "pymupdf", "rapidocr", "onnxruntime", "pillow"} <= set(names)
+    assert not {"pytest", "ruff", "mypy"} & set(names)
+
+
+def test_missing_package_names_the_install_command() -> None:
+    check = _package("no-such-package-anywhere", ">=1", "pip install 'dg-sglang[documents]'")
+    assert not check.ok
+    assert check.line() == "missing  no-such-package-anywhere  not installed → pip install 'dg-sglang[documents]'"
+
+
+def test_too_old_package_names_the_version_needed() -> None:
+    check = _package("pytest", ">=1000", "unused")
+    assert not check.ok
+    assert ">=1000 is needed" in check.detail
+    assert check.remedy == "pip install 'pytest>=1000'"
+
+
+def test_broken_package_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "brokenpackage-1.0.dist-info").mkdir()
+    (tmp_path / "brokenpackage-1.0.dist-info" / "METADATA").write_text("Name: brokenpackage\nVersion: 1.0\n")
+    (tmp_path / "brokenpackage.py").write_text("import a_module_that_is_not_there\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    check = _package("brokenpackage", ">=1", "unused")
+    assert not check.ok
+    assert "does not import: No module named 'a_module_that_is_not_there'" in check.detail
+
+
+def test_model_that_is_not_there_is_reported(tmp_path: Path) -> None:
+    model = list(inspect(str(tmp_path / "nowhere")))[-1]
+    assert model.name == "model"
+    assert not model.ok
+    assert "nowhere" in model.detail
+
+
+def test_hub_id_is_never_downloaded() -> None:
+    model = list(inspect("some-organisation/some-diffusion-gemma"))[-1]
+    assert not model.ok
+    assert "not downloaded" in model.detail
+    assert "some-organisation/some-diffusion-gemma" in model.detail

@@ -51,7 +51,7 @@ def null_cells(predicted: Mapping[str, Any], gold: Mapping[str, Any]) -> tuple[i
 
 
 def grounded_leaves(evidence: Any) -> tuple[int, int]:
-    """Of the leaves whose value was copied from somewhere: how many were found in the document, and how many there are."""
+    """Of the leaves copied from somewhere: how many stand in the document, and how many there are."""
     leaves = [leaf for leaf in _leaves(evidence) if leaf.verbatim is not None]
     return sum(leaf.match != "none" for leaf in leaves), len(leaves)
 

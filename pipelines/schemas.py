@@ -18,21 +18,21 @@ class LineItem(BaseModel):
 
     description: str | None = Field(None, description="what was sold")
     quantity: Decimal | None = None
-    unit_price: Decimal | None = Field(None, description="net price of one unit")
-    amount: Decimal | None = Field(None, description="net amount of the line")
+    unit_price: Decimal | None = Field(None, description="price of one unit")
+    amount: Decimal | None = Field(None, description="amount of the line")
 
 
 class Invoice(BaseModel):
     """An invoice. What the document doesn't state is null."""
 
     invoice_number: str | None = None
-    issue_date: dt.date | None = Field(None, description="date of the invoice")
-    due_date: dt.date | None = Field(None, description="payable until")
+    issue_date: dt.date | None = Field(None, description="date the document was issued")
+    due_date: dt.date | None = Field(None, description="date by which to pay")
     currency: str | None = Field(None, json_schema_extra={"x-kind": "currency"})
-    seller_name: str | None = Field(None, description="who issues the invoice")
-    buyer_name: str | None = Field(None, description="who is invoiced")
+    seller_name: str | None = Field(None, description="company that issued the document")
+    buyer_name: str | None = Field(None, description="company or person that is billed")
     net_total: Decimal | None = Field(None, description="total before tax")
-    tax_total: Decimal | None = Field(None, description="total tax")
+    tax_total: Decimal | None = Field(None, description="total tax amount")
     grand_total: Decimal | None = Field(None, description="total including tax")
     line_items: list[LineItem] = Field(default_factory=list)
 
@@ -40,10 +40,10 @@ class Invoice(BaseModel):
 class Receipt(BaseModel):
     """A shop's receipt. What the document doesn't state is null."""
 
-    company: str | None = Field(None, description="name of the shop")
+    company: str | None = Field(None, description="company that issued the document")
     date: dt.date | None = None
-    address: str | None = Field(None, description="address of the shop")
-    total: Decimal | None = Field(None, description="total to pay")
+    address: str | None = Field(None, description="address of the company")
+    total: Decimal | None = Field(None, description="total including tax")
     currency: str | None = Field(None, json_schema_extra={"x-kind": "currency"})
 
 

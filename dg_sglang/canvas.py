@@ -89,9 +89,7 @@ class CanvasState:
 
     def noise(self, length: int) -> Tensor:
         """Uniform tokens over the full vocabulary, int64 [1, length]."""
-        return torch.randint(
-            0, self.vocab_size, (1, length), generator=self.generator, device=self.generator.device
-        )
+        return torch.randint(0, self.vocab_size, (1, length), generator=self.generator, device=self.generator.device)
 
     def hold(self, canvas: Tensor) -> Tensor:
         """`canvas` (int64 [1, L]) with the fixed tokens in their places."""
@@ -117,7 +115,7 @@ class CanvasState:
         return entropy if self._fixed is None else entropy.index_fill(1, self._fixed[0], 0.0)
 
     def pin(self, conditioning: Tensor, off: float) -> None:
-        """Make the self-conditioning logits [L, V] of fixed positions say their token, in place: 0 there, `off` else."""
+        """Make the self-conditioning logits [L, V] at fixed positions say their token, in place: 0 for it, else `off`."""
         if self._fixed is not None:
             positions, tokens = self._fixed
             conditioning[positions] = off

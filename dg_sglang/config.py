@@ -145,7 +145,9 @@ class GenerationConfig:
         for name in changes:
             if name not in known:
                 in_policy = name in {entry.name for entry in fields(Policy)}
-                hint = f"; it belongs to the policy: policy={{{name!r}: ...}}" if in_policy else close_matches(name, known)
+                hint = (
+                    f"; it belongs to the policy: policy={{{name!r}: ...}}" if in_policy else close_matches(name, known)
+                )
                 raise ConfigError(f"unknown setting {name!r}{hint}; known: {known}")
         changes = dict(changes)
         if isinstance(changes.get("policy"), Mapping):

@@ -1,8 +1,8 @@
 """The entropy-bound sampler with an optional constraint over the whole canvas: pure torch, one row per request.
 
 Without a constraint a step does what transformers' `_denoising_step` does for a batch of one (temperature schedule,
-multinomial draft, entropy-bound acceptance, uniform renoise, stable-and-confident stop), with the same operations on the
-same shapes in the same order, so that equal random numbers give equal tokens, bit for bit.
+multinomial draft, entropy-bound acceptance, uniform renoise, stable-and-confident stop), with the same operations on
+the same shapes in the same order, so that equal random numbers give equal tokens, bit for bit.
 
 With one, `CanvasPosterior` replaces independent draws by joint ones: the draft is an exact joint draw, the canvas that
 would be committed is the joint mode, and `Policy` says what acceptance, self-conditioning and stopping read. Exactness
@@ -144,8 +144,8 @@ def accept(entropy: Tensor, bound: float) -> Tensor:
     """The entropy-bound rule: bool [..., L] from entropies [..., L] in nats.
 
     Accepts the k most certain positions with Σ entropy − max entropy ≤ bound over them, an upper bound on their mutual
-    information (arXiv 2505.24857, section 3; upstream `EntropyBoundSampler.accept_canvas`). The most certain position is
-    always among them.
+    information (arXiv 2505.24857; upstream `EntropyBoundSampler.accept_canvas`). The most certain position is always
+    among them.
     """
     ascending, order = torch.sort(entropy, dim=-1, descending=False)
     chosen = torch.cumsum(ascending, dim=-1) - ascending <= bound

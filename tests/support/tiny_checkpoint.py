@@ -11,7 +11,10 @@ SPECIAL_TOKENS = (
     *("<pad>", "<eos>", "<bos>", "<unk>", "<|turn>", "<turn|>", "<|channel>", "<channel|>", "<|think|>"),
     *("<|image>", "<image|>", "<|image|>", "<|audio>", "<audio|>", "<|audio|>", "<|video|>", "<|tool_call>"),
 )
-MERGES = ('{"', '":', '":"', ',"', '","', '"}', "],", "nu", "ll", "null", "tr", "ue", "true", "20", "12", "ab", "th", "in")
+MERGES = (
+    *('{"', '":', '":"', ',"', '","', '"}', "],", "nu", "ll", "null", "tr", "ue", "true"),
+    *("20", "12", "ab", "th", "in"),
+)
 CHAT_TEMPLATE = """{{ bos_token }}{% for message in messages %}<|turn>{{ message['role'] }}
 {% if enable_thinking and loop.first %}<|think|>{% endif -%}
 {% if message['content'] is string %}{{ message['content'] }}{% else -%}
@@ -102,6 +105,8 @@ def make_model(*, canvas_length: int, sliding_window: int, seed: int, bidirectio
             noise = torch.randn(weight.shape, generator=generator)
             if "embed_tokens" in name:
                 weight.copy_(noise * 0.5)
+            elif "self_conditioning.down_proj" in name:
+                weight.copy_(noise * 0.03)  # felt, but weak enough for rounding not to grow from step to step
             elif weight.dim() >= 2:
                 weight.copy_(noise * 0.15)
             elif "norm" in name or name.endswith(("scale", "scalar")):

@@ -1,0 +1,156 @@
+"""From messages to prompt tokens, and from answer tokens to thinking and text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from dg_sglang.errors import CheckpointError, ImageError, InputError
+from dg_sglang.request import GenerationRequest
+from dg_sglang.vision.images import load_image, load_images
+
+CHANNEL_OPEN = "<|channel>"
+CHANNEL_CLOSE = "<channel|>"
+THOUGHT = "thought"
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt ready to be encoded: token ids, and what the encoder needs to see the images among them."""
+
+    ids: list[int]
+    images: Mapping[str, torch.Tensor] | None = None
+
+
+class Chat:
+    """The text side of a checkpoint: its tokenizer, chat template, image processor and thinking channel."""
+
+    def __init__(self, tokenizer: Any, image_processor: Any | None, *, image_token_id: int | None, name: str) -> None:
+        self.tokenizer = tokenizer
+        self._image_processor = image_processor
+        self._image_token_id = image_token_id
+        self._name = name
+        added = {str(token): index for index, token in tokenizer.added_tokens_decoder.items()}
+        self._hidden = set(tokenizer.all_special_ids) | {
+            index for index, token in tokenizer.added_tokens_decoder.items() if token.special
+        }
+        self._open, self._close = added.get(CHANNEL_OPEN), added.get(CHANNEL_CLOSE)
+
+    def encode(self, request: GenerationRequest, vocab_size: int) -> Prompt:
+        """The prompt of a request.
+
+        Raises:
+            InputError: a bad prompt (EmptyPromptError, ImageError among them).
+            CheckpointError: the checkpoint has no chat template.
+        """
+        if request.input_ids is not None:
+            if request.images is not None:
+                raise ImageError("images need a prompt or messages: input_ids has no place for them")
+            return Prompt(request.checked_ids(vocab_size))
+        pictures = [] if request.images is None else load_images(request.images)
+        if request.messages is not None:
+            messages, pictures = _take_pictures(request.messages, pictures)
+        elif pictures:
+            parts = [*({"type": "image"} for _ in pictures), {"type": "text", "text": request.prompt}]
+            messages = [{"role": "user", "content": parts}]
+        else:
+            messages = [{"role": "user", "content": request.prompt}]
+        text = self._render(messages, thinking=request.thinking)
+        if pictures:
+            return self._with_images(text, pictures)
+        return Prompt(self._tokenize(text))
+
+    def _render(self, messages: Sequence[Mapping[str, Any]], *, thinking: bool) -> str:
+        from jinja2.exceptions import TemplateError
+
+        if not self.tokenizer.chat_template:
+            raise CheckpointError(f"{self._name} has no chat template: pass input_ids instead of prompt or messages")
+        try:
+            text: str = self.tokenizer.apply_chat_template(
+                list(messages), tokenize=False, add_generation_prompt=True, enable_thinking=thinking
+            )
+        except TemplateError as error:
+            raise InputError(f"the chat template refuses these messages: {error}") from error
+        return text
+
+    def _tokenize(self, text: str) -> list[int]:
+        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _with_images(self, text: str, pictures: Sequence[Any]) -> Prompt:
+        """Expand each image token to begin, soft tokens, end, as `Gemma4Processor.replace_image_token` does."""
+        if self._image_processor is None:
+            raise ImageError(f"{self._name} has no image processor (processor_config.json): it can't read images")
+        tokenizer = self.tokenizer
+        marker = getattr(tokenizer, "image_token", None)
+        if not marker or self._image_token_id is None:
+            raise ImageError(f"{self._name} names no image token in its tokenizer: it can't read images")
+        pieces = text.split(marker)
+        if len(pieces) != len(pictures) + 1:
+            raise ImageError(
+                f"the prompt has {len(pieces) - 1} places for images ({marker}), but {len(pictures)} images were given"
+            )
+        try:
+            processed = self._image_processor(images=list(pictures), return_tensors="pt")
+        except ValueError as error:
+            raise ImageError(f"the image processor refuses an image: {error}") from error
+        expanded = pieces[0]
+        for piece, count in zip(pieces[1:], processed["num_soft_tokens_per_image"], strict=True):
+            expanded += f"{tokenizer.boi_token}{marker * int(count)}{tokenizer.eoi_token}{piece}"
+        ids = self._tokenize(expanded)
+        kinds = torch.tensor([[int(token == self._image_token_id) for token in ids]])
+        names = ("pixel_values", "image_position_ids")
+        return Prompt(ids, {name: processed[name] for name in names} | {"mm_token_type_ids": kinds})
+
+    def split(self, answer: Sequence[int], prompt: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Divide an answer into the tokens inside thinking channels and those outside.
+
+        The channel may have been opened by the prompt's end; one that never closes takes everything after it.
+        """
+        inside = self._left_open(prompt)
+        thinking: list[int] = []
+        text: list[int] = []
+        for token in answer:
+            if token in (self._open, self._close):
+                inside = token == self._open
+            else:
+                (thinking if inside else text).append(token)
+        return thinking, text
+
+    def _left_open(self, prompt: Sequence[int]) -> bool:
+        last = next((token for token in reversed(prompt) if token in (self._open, self._close)), None)
+        return last is not None and last == self._open
+
+    def read(self, answer: Sequence[int], prompt: Sequence[int]) -> tuple[str, str]:
+        """The thinking and the text of an answer, special tokens left out."""
+        thinking, text = (self._decode(tokens) for tokens in self.split(answer, prompt))
+        return thinking.removeprefix(THOUGHT).strip(), text
+
+    def _decode(self, tokens: Sequence[int]) -> str:
+        decoded: str = self.tokenizer.decode([token for token in tokens if token not in self._hidden])
+        return decoded
+
+
+def _take_pictures(
+    messages: Sequence[Mapping[str, Any]], pictures: Sequence[Any]
+) -> tuple[list[dict[str, Any]], list[Any]]:
+    """Messages with bare image parts, and all pictures in reading order: a part's own, or the next of `pictures`."""
+    waiting = list(pictures)
+    taken: list[Any] = []
+    bare: list[dict[str, Any]] = []
+    for index, message in enumerate(messages):
+        content = message.get("content")
+        if isinstance(content, Sequence) and not isinstance(content, str):
+            parts: list[Mapping[str, Any]] = []
+            for part in content:
+                if part["type"] == "image":
+                    own = next((part[key] for key in ("image", "path", "url") if key in part), None)
+                    if own is None and not waiting:
+                        raise ImageError(f"messages[{index}] has an image part without a picture: pass it in images")
+                    taken.append(waiting.pop(0) if own is None else load_image(own, f"the image in messages[{index}]"))
+                parts.append({"type": "image"} if part["type"] == "image" else part)
+            content = parts
+        bare.append({**message, "content": content})
+    if waiting:
+        raise ImageError(f"{len(waiting)} more images were given than the messages have image parts")
+    return bare, taken

@@ -1,0 +1,282 @@
+"""The engine: DiffusionGemma in this process, with a constraint over the whole canvas where one is asked for."""
+
+import dataclasses
+import secrets
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+
+from dg_sglang import checkpoint as checkpoints
+from dg_sglang.automata import AutomatonCache
+from dg_sglang.batch import Batch
+from dg_sglang.chat import Chat
+from dg_sglang.config import GenerationConfig, Whitespace, checkpoint_config
+from dg_sglang.errors import CheckpointError, ConfigError, InputError, PromptTooLongError
+from dg_sglang.grammar import TokenAutomaton, Vocabulary
+from dg_sglang.model import DiffusionModel
+from dg_sglang.request import GenerationRequest
+from dg_sglang.results import Draft, GenerationResult
+from dg_sglang.sequence import Job
+from dg_sglang.sequence import Sequence as Run
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_TURN_END = "<turn|>"
+
+
+class Engine:
+    """One loaded checkpoint.
+
+    Threads may share an engine: all mutable state belongs to a request, and a lock lets one thread at a time tokenize,
+    run a denoising step or encode, so that concurrent requests interleave step by step.
+
+    Attributes:
+        path: the checkpoint's folder.
+        tokenizer: its transformers tokenizer (shared: don't call it from other threads while the engine works).
+        config: its default settings.
+        canvas_length: tokens in a canvas, L.
+        max_context: the most tokens that prompt and answer may have together.
+        device, dtype: of the weights.
+    """
+
+    def __init__(self, checkpoint: checkpoints.Checkpoint, device: torch.device, dtype: torch.dtype) -> None:
+        """Load the parts of an inspected checkpoint; use `Engine.load`."""
+        self.path = checkpoint.path
+        self.config = checkpoint_config(checkpoint.path, checkpoint.generation)
+        self.tokenizer = checkpoints.load_tokenizer(checkpoint)
+        self._chat = Chat(
+            self.tokenizer,
+            checkpoints.load_image_processor(checkpoint),
+            image_token_id=checkpoint.config.get("image_token_id"),
+            name=str(checkpoint.path),
+        )
+        self._model = DiffusionModel(checkpoints.load_module(checkpoint, device, dtype))
+        self.canvas_length = self._model.canvas_length
+        self.max_context = self._model.max_context
+        self.device, self.dtype = device, dtype
+        self._end_token_ids = _end_tokens(checkpoint, self.tokenizer)
+        self._lock = threading.RLock()
+        self._automata = AutomatonCache()
+        pad = checkpoint.generation.get("pad_token_id")
+        self._pad_token_id: int | None = self.tokenizer.pad_token_id if pad is None else pad
+
+    @classmethod
+    def load(
+        cls,
+        name: str | Path,
+        *,
+        device: str | torch.device | None = None,
+        dtype: str | torch.dtype | None = None,
+    ) -> Self:
+        """Load a checkpoint.
+
+        Args:
+            name: "nano" (bundled with the package), a checkpoint folder, or a Hugging Face id.
+            device: None takes CUDA where there is a GPU, else the CPU.
+            dtype: "float32", "bfloat16", "float16" or the torch dtype. None takes bfloat16 on a GPU and float32 on a
+                CPU, where bfloat16 is rarely faster.
+
+        Raises:
+            CheckpointError: not found, incomplete, or not a DiffusionGemma.
+            ConfigError: an unknown device or dtype.
+        """
+        target = _device(device)
+        kind = _dtype(dtype, target)
+        return cls(checkpoints.inspect(checkpoints.resolve(name)), target, kind)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The tokenizer's vocabulary as constraints see it, as wide as the model's logits."""
+        return Vocabulary.from_tokenizer(self.tokenizer, self._model.vocab_size)
+
+    def compile(self, constraint: Any, *, whitespace: Whitespace | None = None) -> TokenAutomaton:
+        """The token automaton of a constraint, from the engine's cache if it is there.
+
+        Args:
+            constraint: JsonSchema, Regex, Choice, a schema as a dict, a pydantic model class, or a compiled Grammar.
+            whitespace: for JSON schemas that don't choose one; None takes the checkpoint's policy.
+
+        Raises:
+            GrammarError: it is malformed, unsupported, empty or too large.
+        """
+        with self._lock:
+            return self._automata.get(
+                constraint,
+                whitespace=whitespace or self.config.policy.whitespace,
+                make=lambda grammar: TokenAutomaton(
+                    grammar,
+                    self.vocabulary,
+                    end_token_ids=sorted(self._end_token_ids),
+                    pad_token_id=self._pad_token_id,
+                ),
+            )
+
+    def generate(
+        self,
+        prompt: str | None = None,
+        *,
+        messages: Sequence[Mapping[str, Any]] | None = None,
+        input_ids: Sequence[int] | torch.Tensor | None = None,
+        images: Any = None,
+        constraint: Any = None,
+        max_new_tokens: int | None = None,
+        seed: int | None = None,
+        config: GenerationConfig | None = None,
+        thinking: bool = False,
+        fixed_tokens: Mapping[int, int] | None = None,
+        **settings: Any,
+    ) -> GenerationResult:
+        """Answer one request. The arguments are `GenerationRequest`'s fields; `settings` are `GenerationConfig`'s.
+
+        Raises:
+            InputError, ConfigError, GrammarError: the request can't be served; raised before any compute.
+            CheckpointError: the checkpoint lacks something that the request needs.
+        """
+        request = locals()
+        del request["self"]
+        return self.generate_batch([request | request.pop("settings")])[0]
+
+    def stream(
+        self,
+        prompt: str | None = None,
+        *,
+        messages: Sequence[Mapping[str, Any]] | None = None,
+        input_ids: Sequence[int] | torch.Tensor | None = None,
+        images: Any = None,
+        constraint: Any = None,
+        max_new_tokens: int | None = None,
+        seed: int | None = None,
+        config: GenerationConfig | None = None,
+        thinking: bool = False,
+        fixed_tokens: Mapping[int, int] | None = None,
+        **settings: Any,
+    ) -> Iterator[Draft]:
+        """As `generate`, but yields the draft after every denoising step; the last one carries the result.
+
+        Errors are raised by this call, not by the iterator, which may be abandoned at any time.
+        """
+        request = locals()
+        del request["self"]
+        return self._drafts(self._prepare(request | request.pop("settings")))
+
+    def generate_batch(
+        self, requests: Sequence[GenerationRequest | Mapping[str, Any]], *, batch_size: int = 16
+    ) -> list[GenerationResult]:
+        """Answer several requests together, each with its own prompt length, settings, constraint and seed.
+
+        A request's tokens don't depend on the others (up to rounding in the forward pass). All requests are checked
+        before the first is computed.
+
+        Args:
+            requests: requests, or mappings of `generate`'s arguments.
+            batch_size: how many are denoised at once; when one is finished, the next joins.
+
+        Raises:
+            As `generate`.
+        """
+        if isinstance(requests, Mapping | str) or not isinstance(requests, Sequence):
+            raise InputError(f"requests must be a list of requests, got {type(requests).__name__}")
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+            raise ConfigError(f"batch_size must be an integer >= 1, got {batch_size!r}")
+        runs = [self._prepare(request) for request in requests]
+        waiting = deque(runs)
+        running: list[Run] = []
+        batch = Batch(self._model)
+        while waiting or running:
+            with self._lock:
+                while waiting and len(running) < batch_size:
+                    running.append(waiting.popleft())
+                    batch.start(running[-1])
+                batch.step(running)
+                for run in running:
+                    if run.canvas.done:
+                        batch.commit(run)
+                running = [run for run in running if not run.finished]
+        return [run.result(self._chat) for run in runs]
+
+    def _drafts(self, run: Run) -> Iterator[Draft]:
+        batch = Batch(self._model)
+        with self._lock:
+            batch.start(run)
+        while not run.finished:
+            with self._lock:
+                batch.step([run])
+                draft = run.draft(self._chat)
+                if run.canvas.done:
+                    batch.commit(run)
+                if run.finished:
+                    draft = dataclasses.replace(draft, result=run.result(self._chat))
+            yield draft
+
+    def _prepare(self, values: GenerationRequest | Mapping[str, Any]) -> Run:
+        """Check everything about a request that can be checked without the model."""
+        if not isinstance(values, GenerationRequest | Mapping):
+            raise InputError(
+                f"a request is a GenerationRequest or a mapping of its fields, got {type(values).__name__}"
+            )
+        request = values if isinstance(values, GenerationRequest) else GenerationRequest.of(values)
+        config = request.resolved_config(self.config)
+        with self._lock:
+            prompt = self._chat.encode(request, self._model.vocab_size)
+            if len(prompt.ids) + config.max_new_tokens > self.max_context:
+                raise PromptTooLongError(
+                    f"the prompt has {len(prompt.ids)} tokens; with max_new_tokens={config.max_new_tokens} that is "
+                    f"more than the model's context of {self.max_context}: shorten the prompt or lower max_new_tokens"
+                )
+            constraint, whitespace = request.constraint, config.policy.whitespace
+            automaton = None if constraint is None else self.compile(constraint, whitespace=whitespace)
+        fixed = request.fixed_tokens or {}
+        for position, token in fixed.items():
+            if not 0 <= position < config.max_new_tokens or not 0 <= token < self._model.vocab_size:
+                raise ConfigError(
+                    f"fixed_tokens {{{position}: {token}}}: positions go from 0 to {config.max_new_tokens - 1}, "
+                    f"token ids from 0 to {self._model.vocab_size - 1}"
+                )
+        seed = secrets.randbits(32) if request.seed is None else request.seed
+        return Run(
+            Job(prompt, config, seed, automaton, fixed),
+            self._model.new_cache(),
+            canvas_length=self.canvas_length,
+            vocab_size=self._model.vocab_size,
+            end_token_ids=self._end_token_ids,
+            device=self.device,
+        )
+
+
+def _end_tokens(checkpoint: checkpoints.Checkpoint, tokenizer: Any) -> frozenset[int]:
+    """What ends an answer: generation_config's eos_token_id, or the tokenizer's end of text and end of turn."""
+    named = checkpoint.generation.get("eos_token_id")
+    if named is None:
+        turn_end = tokenizer.added_tokens_encoder.get(_TURN_END)
+        named = [token for token in (tokenizer.eos_token_id, turn_end) if token is not None]
+    ends = frozenset([named] if isinstance(named, int) else named)
+    if not ends:
+        raise CheckpointError(f"{checkpoint.path} names no token that ends an answer (eos_token_id)")
+    return ends
+
+
+def _device(device: str | torch.device | None) -> torch.device:
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        target = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise ConfigError(f"unknown device {device!r}: use 'cpu', 'cuda' or 'cuda:0'") from error
+    if target.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(
+            f"device {device!r}: there is no CUDA GPU here, or this build of torch can't use it; use 'cpu'"
+        )
+    return target
+
+
+def _dtype(dtype: str | torch.dtype | None, device: torch.device) -> torch.dtype:
+    if dtype is None:
+        return torch.float32 if device.type == "cpu" else torch.bfloat16
+    kind = _DTYPES.get(dtype) if isinstance(dtype, str) else dtype
+    if kind is None or kind not in _DTYPES.values():
+        raise ConfigError(f"unknown dtype {dtype!r}: use one of {', '.join(_DTYPES)}")
+    return kind

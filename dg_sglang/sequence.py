@@ -1,0 +1,156 @@
+"""One request under way: its context, its committed canvases and the canvas being denoised."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dg_sglang.canvas import CanvasState
+from dg_sglang.results import Draft, GenerationResult, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dg_sglang.chat import Chat, Prompt
+    from dg_sglang.config import GenerationConfig
+    from dg_sglang.grammar import TokenAutomaton
+
+
+@dataclass(frozen=True)
+class Job:
+    """A request after every check: what `Sequence` works from."""
+
+    prompt: Prompt
+    config: GenerationConfig
+    seed: int
+    automaton: TokenAutomaton | None
+    fixed_tokens: Mapping[int, int]
+
+
+class Sequence:
+    """Block-autoregressive generation of one request, without the forward passes.
+
+    Attributes:
+        job: the request.
+        cache: keys and values of all encoded tokens.
+        canvas: the canvas being denoised.
+        committed: tokens of the finished canvases, cut after the end token or at max_new_tokens.
+        finished: no canvas is left to denoise.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        cache: Any,
+        *,
+        canvas_length: int,
+        vocab_size: int,
+        end_token_ids: frozenset[int],
+        device: torch.device,
+    ) -> None:
+        """Raises BudgetError when no valid answer fits max_new_tokens, GrammarError when fixed tokens allow none."""
+        self.job = job
+        self.cache = cache
+        self.committed: list[int] = []
+        self.finished = False
+        self._length = canvas_length
+        self._vocab_size = vocab_size
+        self._end_token_ids = end_token_ids
+        self._confidence: list[float] = []
+        self._canvases = 0
+        self._steps = 0
+        self._ended = False
+        self._state = 0 if job.automaton is None else job.automaton.start
+        self._generator = torch.Generator(device).manual_seed(job.seed)
+        self._started = time.perf_counter()
+        self.canvas = self._new_canvas()
+
+    def start_clock(self) -> None:
+        """The seconds of the result count from here."""
+        self._started = time.perf_counter()
+
+    def _new_canvas(self) -> CanvasState:
+        done, config, automaton = len(self.committed), self.job.config, self.job.automaton
+        fixed = {
+            position - done: token
+            for position, token in self.job.fixed_tokens.items()
+            if done <= position < done + self._length
+        }
+        posterior = None
+        if automaton is not None:
+            from dg_sglang.grammar import CanvasPosterior
+
+            posterior = CanvasPosterior(
+                automaton,
+                self._length,
+                start=self._state,
+                remaining=config.max_new_tokens - done - self._length,
+                tail=config.policy.tail,
+                fixed=fixed,
+            )
+        return CanvasState(
+            config,
+            self._generator,
+            length=self._length,
+            vocab_size=self._vocab_size,
+            posterior=posterior,
+            fixed=fixed,
+        )
+
+    def commit(self) -> list[int]:
+        """Commit the finished canvas and start the next one, if any is needed.
+
+        Returns:
+            The committed canvas, all L tokens, which the encoder must read before the next canvas is denoised.
+        """
+        tokens: list[int] = self.canvas.best[0].tolist()
+        self._canvases += 1
+        self._steps += self.canvas.steps
+        kept = self._cut(tokens)
+        self.committed += kept
+        self._confidence += self.canvas.confidence[0, : len(kept)].tolist()
+        self._ended = bool(kept) and kept[-1] in self._end_token_ids
+        self.finished = self._ended or len(self.committed) == self.job.config.max_new_tokens
+        if self.job.automaton is not None:
+            self._state = self.job.automaton.advance(self._state, kept)
+        if not self.finished:
+            self.canvas = self._new_canvas()
+        return tokens
+
+    def _cut(self, tokens: list[int]) -> list[int]:
+        """The part of a canvas that belongs to the answer: up to its end token and within max_new_tokens."""
+        tokens = tokens[: self.job.config.max_new_tokens - len(self.committed)]
+        end = next((index for index, token in enumerate(tokens) if token in self._end_token_ids), len(tokens))
+        return tokens[: end + 1]
+
+    def draft(self, chat: Chat, result: GenerationResult | None = None) -> Draft:
+        """The answer as it stands after the latest denoising step."""
+        tokens = self.committed + self._cut(self.canvas.best[0].tolist())
+        text = chat.read(tokens, self.job.prompt.ids)[1]
+        return Draft(self.canvas.steps, self._canvases, text, tokens, result)
+
+    def result(self, chat: Chat) -> GenerationResult:
+        """The finished request."""
+        automaton = self.job.automaton
+        thinking, text = chat.read(self.committed, self.job.prompt.ids)
+        complete = self._ended or (automaton is not None and automaton.is_accepting(self._state))
+        return GenerationResult(
+            text=text,
+            thinking=thinking,
+            parsed=json.loads(text) if complete and automaton is not None and automaton.is_json else None,
+            token_ids=list(self.committed),
+            finish_reason="stop" if complete else "length",
+            token_confidence=list(self._confidence),
+            usage=Usage(
+                prompt_tokens=len(self.job.prompt.ids),
+                completion_tokens=len(self.committed),
+                canvases=self._canvases,
+                denoising_steps=self._steps,
+                seconds=time.perf_counter() - self._started,
+            ),
+            seed=self.job.seed,
+        )

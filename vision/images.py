@@ -1,0 +1,61 @@
+"""Images in: whatever people pass becomes a loaded RGB picture, or an error that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dg_sglang.errors import ImageError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+def load_image(source: object, name: str = "the image") -> Image:
+    """One picture, decoded completely, upright (EXIF orientation applied), in RGB, transparency over white.
+
+    Args:
+        source: a PIL image, a file's path, or an encoded file's bytes.
+        name: how error messages call it.
+
+    Raises:
+        ImageError: Pillow is missing, the file doesn't exist, or it is not a readable image.
+    """
+    try:
+        from PIL import Image, ImageOps
+    except ImportError as error:
+        raise ImageError("images need Pillow: pip install pillow") from error
+
+    if isinstance(source, str) and source.lower().startswith(("http://", "https://")):
+        raise ImageError(f"{name} is a URL ({source}): download it and pass the file or its bytes")
+    if not isinstance(source, Image.Image | str | Path | bytes):
+        raise ImageError(f"{name} must be a PIL image, a path or bytes, got {type(source).__name__}")
+    if isinstance(source, str | Path) and not Path(source).is_file():
+        raise ImageError(f"{name}: no such file: {source}")
+    try:
+        picture = source if isinstance(source, Image.Image) else Image.open(_file(source))
+        picture.load()
+        picture = ImageOps.exif_transpose(picture)
+        if picture.has_transparency_data:
+            layer = picture.convert("RGBA")
+            picture = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
+        return picture.convert("RGB")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:  # Pillow's ways to say "broken"
+        raise ImageError(f"{name} can't be read as an image: {error}") from error
+
+
+def load_images(sources: object) -> list[Image]:
+    """The pictures of one request, in order. `sources` is a sequence, or a single picture.
+
+    Raises:
+        ImageError: as `load_image`; the message counts images from 1.
+    """
+    single = isinstance(sources, str | bytes) or not isinstance(sources, Sequence)
+    items = [sources] if single else list(sources)  # type: ignore[call-overload]
+    return [load_image(item, f"image {number}") for number, item in enumerate(items, start=1)]
+
+
+def _file(source: str | Path | bytes) -> Path | BytesIO:
+    return BytesIO(source) if isinstance(source, bytes) else Path(source)

@@ -14,8 +14,8 @@ SOURCE = "document"
 """Name of the document among the grammar's sources."""
 SPAN_KINDS = ("date", "number", "currency")
 """Kinds whose pieces are found beforehand, rather than any piece between word boundaries."""
-MAX_ITEMS = 200
-"""Bound of a list for which the schema gives none."""
+MOST_COUNTED = 20
+"""Items are counted on the canvas up to here (each count costs a copy of the item's states); validation checks more."""
 
 
 def prompt_fields(nodes: Sequence[Node]) -> list[Field]:
@@ -44,8 +44,10 @@ def _field(node: Node) -> Field:
 
 def _schema(node: Node, available: Collection[str]) -> dict[str, Any]:
     if node.kind == "list":
-        items = _schema(node.children[0], available)
-        return {"type": "array", "items": items, "minItems": node.min_items, "maxItems": node.max_items or MAX_ITEMS}
+        bounds = {"minItems": min(node.min_items, MOST_COUNTED)}
+        if node.max_items is not None and node.max_items <= MOST_COUNTED:
+            bounds["maxItems"] = node.max_items
+        return {"type": "array", "items": _schema(node.children[0], available)} | bounds
     if node.kind in SPAN_KINDS and node.kind not in available:
         return {"type": "null"}
     if node.kind == "object":

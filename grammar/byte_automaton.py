@@ -64,7 +64,7 @@ class _Builder:
             self.nodes.append(node)
             if number >= MAX_STATES:
                 raise GrammarTooLargeError(
-                    f"the constraint needs more than {MAX_STATES:,} states; lower maxLength or maxItems, or split the schema"
+                    f"the constraint needs more than {MAX_STATES:,} states; lower maxLength or maxItems, or split it"
                 )
         return number
 
@@ -156,5 +156,3 @@ def _alphabet(automaton: Automaton) -> set[int]:
             known = max(known, target + 1)
         state += 1
     return bytes_
-
-

@@ -98,5 +98,7 @@ def compile_constraint(constraint: Constraint) -> Grammar:
         kinds = "JsonSchema, Regex or Choice"
         raise GrammarError(f"a constraint must be {kinds}, not {type(constraint).__name__}")
     if root is table.nothing:
-        raise EmptyLanguageError("no text satisfies the constraint (an empty enum, or bounds that contradict each other)")
+        raise EmptyLanguageError(
+            "no text satisfies the constraint (an empty enum, or bounds that contradict each other)"
+        )
     return Grammar(table, root, is_json=isinstance(constraint, JsonSchema))

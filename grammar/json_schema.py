@@ -12,7 +12,8 @@ from dg_sglang.grammar.text import json_body
 from dg_sglang.grammar.verbatim import PieceAutomaton, VerbatimSource, collapse
 
 ANNOTATIONS = frozenset(
-    "title description default examples example $comment $schema $id deprecated readOnly writeOnly $defs definitions".split()
+    {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"}
+    | {"$comment", "$schema", "$id", "$defs", "definitions"}
 )
 _KEYWORDS = {
     "object": frozenset({"properties", "required", "additionalProperties"}),
@@ -23,7 +24,7 @@ _KEYWORDS = {
     "boolean": frozenset(),
     "null": frozenset(),
 }
-_ANY_TYPE_KEYWORDS = frozenset({"type", "enum", "const", "anyOf", "$ref"})
+_KNOWN = frozenset({"type", "enum", "const", "anyOf", "$ref"}).union(*_KEYWORDS.values())
 
 
 def compile_schema(
@@ -59,11 +60,14 @@ class _Compiler:
         """`at` is the JSON pointer of `schema`, `refs` the references being resolved."""
         if isinstance(schema, bool):
             raise UnsupportedSchemaError(
-                f"the schema {str(schema).lower()} is not supported; name the type", pointer=at, keyword=str(schema).lower()
+                f"the schema {str(schema).lower()} is not supported; name the type",
+                pointer=at,
+                keyword=str(schema).lower(),
             )
         if not isinstance(schema, Mapping):
             raise InvalidSchemaError(f"a schema must be an object, not {type(schema).__name__}", pointer=at)
         used = set(schema) - ANNOTATIONS
+        self._refuse(used - _KNOWN, at, "is not supported")
         for keyword in ("$ref", "anyOf"):
             if keyword in used:
                 self._refuse(used - {keyword}, at, f"is not supported beside {keyword}")
@@ -72,13 +76,13 @@ class _Compiler:
             self._refuse(used - {"const", "enum", "type"}, at, "is not supported beside enum or const")
             return self.enumeration(schema, at)
         types = self._types(schema, at)
-        self._refuse(used - frozenset({"type"}).union(*(_KEYWORDS[t] for t in types)), at, "is not supported")
+        own = frozenset({"type"}).union(*(_KEYWORDS[name] for name in types))
+        self._refuse(used - own, at, f"does not belong to type {' or '.join(types)}")
         return self.table.union([self.types[name](schema, at, refs) for name in types])
 
     def _refuse(self, keywords: set[str], at: str, why: str) -> None:
         for keyword in sorted(keywords):
-            known = keyword in _ANY_TYPE_KEYWORDS or any(keyword in names for names in _KEYWORDS.values())
-            advice = "" if known else "; remove it, or check it after generation"
+            advice = "" if keyword in _KNOWN else "; remove it, or check it after generation"
             raise UnsupportedSchemaError(f"{keyword!r} {why}{advice}", pointer=at, keyword=keyword)
 
     def _types(self, schema: Mapping[str, Any], at: str) -> list[str]:
@@ -87,7 +91,9 @@ class _Compiler:
             guesses = [name for name, keywords in _KEYWORDS.items() if keywords & set(schema)]
             if len(guesses) == 1:  # keywords of one type only: what hand-written schemas that forget "type" mean
                 return guesses
-            raise UnsupportedSchemaError("a schema without a type allows any JSON; name the type", pointer=at, keyword="type")
+            raise UnsupportedSchemaError(
+                "a schema without a type allows any JSON; name the type", pointer=at, keyword="type"
+            )
         names = [declared] if isinstance(declared, str) else declared
         if not isinstance(names, list) or not names or not all(isinstance(n, str) and n in _KEYWORDS for n in names):
             raise InvalidSchemaError(f"unknown type {declared!r}; use one of {', '.join(_KEYWORDS)}", pointer=at)
@@ -95,9 +101,13 @@ class _Compiler:
 
     def reference(self, target: Any, at: str, refs: tuple[str, ...]) -> Expression:
         if not isinstance(target, str) or not (target == "#" or target.startswith("#/")):
-            raise UnsupportedSchemaError(f"only local references (#/…) are supported, not {target!r}", pointer=at, keyword="$ref")
+            raise UnsupportedSchemaError(
+                f"only local references (#/…) are supported, not {target!r}", pointer=at, keyword="$ref"
+            )
         if target in refs:
-            raise UnsupportedSchemaError(f"{target!r} refers to itself; recursion is not supported", pointer=at, keyword="$ref")
+            raise UnsupportedSchemaError(
+                f"{target!r} refers to itself; recursion is not supported", pointer=at, keyword="$ref"
+            )
         node = self.root
         for raw in target.split("/")[1:]:
             part = raw.replace("~1", "/").replace("~0", "~")
@@ -144,7 +154,9 @@ class _Compiler:
 
     def array(self, schema: Mapping[str, Any], at: str, refs: tuple[str, ...]) -> Expression:
         if "items" not in schema:
-            raise UnsupportedSchemaError("an array without items allows any JSON; describe its items", pointer=at, keyword="items")
+            raise UnsupportedSchemaError(
+                "an array without items allows any JSON; describe its items", pointer=at, keyword="items"
+            )
         low, high = self._bounds(schema, "minItems", "maxItems", at)
         return self.json.array(self.schema(schema["items"], f"{at}/items", refs), low, high)
 
@@ -169,7 +181,9 @@ class _Compiler:
             raise InvalidSchemaError('x-verbatim must be {"source": …} with an optional "kind"', pointer=at)
         name, kind = settings["source"], settings.get("kind")
         if name not in self.sources:
-            raise InvalidSchemaError(f"there is no source {name!r}; pass sources={{{name!r}: VerbatimSource(…)}}", pointer=at)
+            raise InvalidSchemaError(
+                f"there is no source {name!r}; pass sources={{{name!r}: VerbatimSource(…)}}", pointer=at
+            )
         source = self.sources[name]
         if kind is not None:
             if kind not in source.spans:
@@ -178,7 +192,8 @@ class _Compiler:
             return self.table.union([self.table.literal(json_body(piece)) for piece in pieces if piece])
         if name not in self.pieces:
             self.pieces[name] = PieceAutomaton(source.segments())
-        return self.table.automaton(self.pieces[name])
+        automaton = self.pieces[name]
+        return self.table.automaton(automaton) if automaton.moves(0) else self.table.nothing
 
     def _bounds(self, schema: Mapping[str, Any], low: str, high: str, at: str) -> tuple[int, int | None]:
         for keyword in (low, high):
@@ -211,7 +226,13 @@ def _same_json(left: Any, right: Any) -> bool:
 def _has_type(value: Any, name: str) -> bool:
     if name == "integer":
         return not isinstance(value, bool) and isinstance(value, int | float) and value == int(value)
-    python: dict[str, Any] = {"object": Mapping, "array": list, "string": str, "number": (int, float), "null": type(None)}
+    python: dict[str, Any] = {
+        "object": Mapping,
+        "array": list,
+        "string": str,
+        "number": (int, float),
+        "null": type(None),
+    }
     if name == "boolean" or isinstance(value, bool):
         return isinstance(value, bool) and name == "boolean"
     return isinstance(value, python[name])

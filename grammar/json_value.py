@@ -26,8 +26,8 @@ class Property(NamedTuple):
 class JsonValues:
     """Expressions for JSON texts under one white-space policy.
 
-    "json" allows, between tokens, one space or one line break with indentation (bounded, so that white space can't be used
-    as padding); "compact" allows none.
+    "json" allows, between tokens, one space or one line break with indentation (bounded, so that white space can't be
+    used as padding); "compact" allows none.
     """
 
     def __init__(self, table: Expressions, whitespace: WhitespacePolicy) -> None:

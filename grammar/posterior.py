@@ -1,14 +1,14 @@
 """The exact posterior over a whole canvas, per denoising step.
 
-Given the step's logits the positions are independent, p(y) = Π p_i(y_i); a constraint is a joint condition on y. Backward
-messages over position × automaton state give log P(valid), the tilted marginals, an exact joint draw and the joint mode
-(the same posterior as arXiv 2607.07026, over sparse edges and token classes).
+Given the step's logits the positions are independent, p(y) = Π p_i(y_i); a constraint is a joint condition on y.
+Backward messages over position × automaton state give log P(valid), the tilted marginals, an exact joint draw and the
+joint mode (the same posterior as arXiv 2607.07026, over sparse edges and token classes).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
 import torch
@@ -20,6 +20,8 @@ from dg_sglang.kernels import chain, statistics
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+T = TypeVar("T")
 
 LOWEST_TILT = -1e4
 """Stands for log 0 in tilted logits: the model must never see −inf."""
@@ -63,7 +65,8 @@ class CanvasPosterior:
         if self._active[0][-1] == 0:
             needed, available = automaton.min_tokens(start), length + remaining
             raise BudgetError(
-                f"the shortest valid answer needs {needed} more tokens, but max_new_tokens leaves {available}; raise max_new_tokens"
+                f"the shortest valid answer needs {needed} more tokens, but max_new_tokens leaves {available}; "
+                "raise max_new_tokens"
             )
         self._edges = edges
         self._widest = int(np.diff(automaton.edge_start).max())
@@ -103,10 +106,10 @@ class CanvasPosterior:
         column[column > -np.inf] = 0.0
         return weights
 
-    def _once(self, name: str, make: Any) -> Any:
+    def _once(self, name: str, make: Callable[[], T]) -> T:
         if name not in self._cache:
             self._cache[name] = make()
-        return self._cache[name]
+        return cast("T", self._cache[name])
 
     def _messages(self) -> tuple[NDArray[np.float64], NDArray[np.float64], bool, float]:
         """weights, backward messages, whether these are logs, log Z."""
@@ -165,11 +168,20 @@ class CanvasPosterior:
         automaton = self.automaton
         weight, message, log_space, _ = self._messages()
         posterior = chain.set_posteriors(
-            weight, message, log_space, *self._edges, *self._active, self.start, self._limit, automaton.end_set, self._widest
+            weight,
+            message,
+            log_space,
+            *self._edges,
+            *self._active,
+            self.start,
+            self._limit,
+            automaton.end_set,
+            self._widest,
         )
-        return statistics.class_tilt(
+        tilt: NDArray[np.float64] = statistics.class_tilt(
             posterior, self._set_mass, automaton.set_start, automaton.set_classes, self._log_mass.shape[1]
         )
+        return tilt
 
     def entropy(self) -> Tensor:
         """Entropy of the tilted marginals: float32 [L], nats."""

@@ -1,7 +1,7 @@
-"""Regular expressions → byte expressions, matched against the whole text.
+r"""Regular expressions → byte expressions, matched against the whole text.
 
-Syntax as Python's `re` parses it; `\\d`, `\\w`, `\\s` and `.` as ECMA-262 defines them (`\\d`, `\\w` are ASCII). What is not
-regular (backreferences) or not built yet (look-around, flags, word boundaries) is refused by name.
+Syntax as Python's `re` parses it; `\d`, `\w`, `\s` and `.` as ECMA-262 defines them (`\d`, `\w` are ASCII). What is
+not regular (backreferences) or not supported (look-around, flags, word boundaries) is refused by name.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ class _Compiler:
 
     def sequence(self, items: list[Any], *, at_start: bool, at_end: bool) -> Expression:
         """The items one after the other; anchors are allowed where nothing can come before or after them."""
-        parts = []
+        parts: list[Expression] = []
         for index, (op, value) in enumerate(items):
             first, last = at_start and not parts, at_end and all(later is sre.AT for later, _ in items[index + 1 :])
             if op is sre.AT:
-                if not (value in _STARTS and first or value in _ENDS and last):
+                if not ((value in _STARTS and first) or (value in _ENDS and last)):
                     raise _unsupported("an anchor or word boundary inside", self.pattern)
                 continue
             parts.append(self.item(op, value, at_start=first, at_end=last))

@@ -87,9 +87,14 @@ def json_character(table: Expressions) -> Expression:
     u, any_digit = table.literal(b"u"), hexadecimal("0123456789abcdef")
     two = table.concat(any_digit, any_digit)
     scalar = table.union(
-        (table.concat(hexadecimal("0123456789abcef"), any_digit), table.concat(hexadecimal("d"), hexadecimal("01234567")))
+        (
+            table.concat(hexadecimal("0123456789abcef"), any_digit),
+            table.concat(hexadecimal("d"), hexadecimal("01234567")),
+        )
     )
-    pair = table.concat(u, hexadecimal("d"), hexadecimal("89ab"), two, table.literal(b"\\u"), hexadecimal("d"), hexadecimal("cdef"), two)
+    pair = table.concat(
+        u, hexadecimal("d"), hexadecimal("89ab"), two, table.literal(b"\\u"), hexadecimal("d"), hexadecimal("cdef"), two
+    )
     escaped = table.concat(table.literal(b"\\"), table.union((short, table.concat(u, scalar, two), pair)))
     return table.union((plain, escaped))
 

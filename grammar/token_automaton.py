@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,8 @@ _HASH_SEED = 0x5EED
 class TokenAutomaton:
     """A deterministic automaton over token ids, so that every token string has one path.
 
-    States 0 … n−1 are the grammar's, `finished` = n is reached by an end token from an accepting state and stays under the
-    tail tokens (pad and end tokens). Edges carry token sets; tokens that no set tells apart share a class.
+    States 0 … n−1 are the grammar's; `finished` = n is reached by an end token from an accepting state and stays under
+    the tail tokens (pad and end tokens). Edges carry token sets; tokens that no set tells apart share a class.
 
     source, target, edge_set: int32 [edges], sorted by source; edge_start: int64 [states + 1] bounds per source state.
     set_start: int64 [sets + 1], set_classes: int32: the classes of each token set.
@@ -35,7 +36,7 @@ class TokenAutomaton:
     def __init__(
         self, grammar: Grammar, vocabulary: Vocabulary, *, end_token_ids: Sequence[int], pad_token_id: int | None = None
     ) -> None:
-        """Raises EmptyLanguageError when the vocabulary can't spell any member, GrammarTooLargeError past the state limit."""
+        """Raises EmptyLanguageError when the vocabulary can't spell any member, GrammarTooLargeError past the limit."""
         if not end_token_ids or any(not 0 <= token < len(vocabulary) for token in end_token_ids):
             raise GrammarError(f"end_token_ids must name tokens of the vocabulary, not {list(end_token_ids)!r}")
         if any(vocabulary.tokens[token] for token in end_token_ids):
@@ -75,7 +76,9 @@ class TokenAutomaton:
         for index, token in enumerate(tokens):
             label = self.token_class[token]
             for edge in range(self.edge_start[state], self.edge_start[state + 1]):
-                members = self.set_classes[self.set_start[self.edge_set[edge]] : self.set_start[self.edge_set[edge] + 1]]
+                members = self.set_classes[
+                    self.set_start[self.edge_set[edge]] : self.set_start[self.edge_set[edge] + 1]
+                ]
                 if label >= 0 and label in members:
                     state = int(self.target[edge])
                     break
@@ -137,6 +140,6 @@ class TokenAutomaton:
         return int(sum(getattr(self, name).nbytes for name in (*names, "class_tokens", "distance")))
 
 
-def _trie_arrays(vocabulary: Vocabulary) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray, int]:
+def _trie_arrays(vocabulary: Vocabulary) -> tuple[Any, ...]:
     trie = vocabulary.trie
     return trie.byte, trie.depth, trie.skip, trie.token_start, trie.token_ids, trie.max_depth

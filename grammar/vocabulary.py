@@ -22,8 +22,8 @@ _RESERVED = re.compile(r"<unused\d+>|\[multimodal\]")
 class TokenTrie:
     """The trie in preorder; a token set is found by one pass that skips the subtrees it can't enter.
 
-    byte: uint8 [nodes]; depth: int32 [nodes], root children have 0; skip: int32 [nodes], the next node outside the subtree;
-    token_start: int32 [nodes + 1], bounds into token_ids: the tokens that end at the node (several may share their bytes).
+    byte: uint8 [nodes]; depth: int32 [nodes], 0 for the root's children; skip: int32 [nodes], the next node outside the
+    subtree; token_start: int32 [nodes + 1], bounds into token_ids: the tokens that end at the node (maybe several).
     """
 
     byte: NDArray[np.uint8]

@@ -7,7 +7,9 @@ from numba import njit
 
 
 @njit(cache=True)
-def token_edges(next_state, byte_class, trie_byte, trie_depth, trie_skip, token_start, token_ids, token_hash, max_depth):
+def token_edges(
+    next_state, byte_class, trie_byte, trie_depth, trie_skip, token_start, token_ids, token_hash, max_depth
+):
     """All token moves of all states, grouped by (source, target).
 
     Returns int32 arrays source, target, first (one token of the edge), count, and uint64 key (the sum of the tokens'
@@ -68,7 +70,9 @@ def _grown(array, capacity):
 
 
 @njit(cache=True)
-def edge_tokens(state, goal, out, next_state, byte_class, trie_byte, trie_depth, trie_skip, token_start, token_ids, max_depth):
+def edge_tokens(
+    state, goal, out, next_state, byte_class, trie_byte, trie_depth, trie_skip, token_start, token_ids, max_depth
+):
     """Write the tokens that lead from `state` to `goal` into `out`; returns how many."""
     at = np.empty(max_depth + 1, np.int32)
     at[0] = state

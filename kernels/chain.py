@@ -1,6 +1,6 @@
 """Compiled passes over position × state: backward messages, posteriors, joint draw, joint mode.
 
-Edges are sorted by source state. `weight` is float64 [L, sets], the log weight of taking an edge with a set at a position.
+Edges are sorted by source state. `weight` is float64 [L, sets]: the log weight of an edge with a set at a position.
 From position `limit` on only tail edges (set number ≥ `tail`) may be taken: the answer has to be complete by then.
 `active` lists, per position 0 … L, the states on some path from start to a final state, as (active_start, active).
 Backward messages are linear with a scale per position (Rabiner 1989, section V.A), or logs where that would underflow.
@@ -49,8 +49,9 @@ def active_states(target, edge_set, edge_start, start, final, length, limit, tai
 
 @njit(cache=True)
 def backward(weight, target, edge_set, edge_start, active_start, active, final, limit, tail):
-    """float64 messages [L + 1, states] scaled to a maximum of 1 per position, and two logs: the scale of position 0, and
-    the largest value that a scaled 1.0 stood for, below which by a factor of e^708 terms were lost."""
+    """float64 messages [L + 1, states] scaled to a maximum of 1 per position, and two logs: the scale of position 0,
+    and the largest value that a scaled 1.0 stood for (terms a factor of e^708 below it were lost).
+    """
     length = weight.shape[0]
     message = np.zeros((length + 1, final.shape[0]))
     scale = 0.0
@@ -133,7 +134,7 @@ def _edge_weights(out, i, state, weight, message, log_space, target, edge_set, e
 def set_posteriors(
     weight, message, log_space, target, edge_set, edge_start, active_start, active, start, limit, tail, widest
 ):
-    """float64 [L, sets]: the probability that the position takes an edge with this set, given a complete valid canvas."""
+    """float64 [L, sets]: the probability that a position takes an edge with this set, given a valid canvas."""
     length, sets = weight.shape
     posterior = np.zeros((length, sets))
     here = np.zeros(message.shape[1])
@@ -145,7 +146,9 @@ def set_posteriors(
             state = active[position]
             if here[state] == 0.0:
                 continue
-            total = _edge_weights(share, i, state, weight, message, log_space, target, edge_set, edge_start, limit, tail)
+            total = _edge_weights(
+                share, i, state, weight, message, log_space, target, edge_set, edge_start, limit, tail
+            )
             if total > 0.0:
                 first = edge_start[state]
                 for k in range(edge_start[state + 1] - first):

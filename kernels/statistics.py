@@ -67,7 +67,7 @@ def class_statistics(logits, token_class, classes):
 
 @njit(cache=True)
 def set_statistics(log_mass, best_log, set_start, set_classes):
-    """Per position and token set: float64 [L, sets] log Σ p and max log p, int32 [L, sets] the class that holds the max."""
+    """Per position and token set: float64 [L, sets] log Σ p and max log p, int32 [L, sets] the class with the max."""
     length = log_mass.shape[0]
     sets = set_start.shape[0] - 1
     set_mass = np.empty((length, sets))

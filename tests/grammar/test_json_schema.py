@@ -1,0 +1,224 @@
+import json
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+
+from dg_sglang.errors import EmptyLanguageError, GrammarError, InvalidSchemaError, UnsupportedSchemaError
+from dg_sglang.grammar import Choice, JsonSchema, compile_constraint
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-20, 2000), st.floats(-1e6, 1e6), st.text('aé"\\\n\U0001f600', max_size=4),
+    st.sampled_from(["2024-02-29", "2023-02-29", "2024-13-01", "1900-02-29", "2000-02-29"]),
+)  # fmt: skip
+VALUES = st.recursive(
+    SCALARS,
+    lambda child: (
+        st.lists(child, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", 'k"y', "z"]), child, max_size=3)
+    ),
+    max_leaves=5,
+)
+BOUNDS = st.tuples(st.integers(0, 2), st.integers(2, 4))
+LEAVES = st.one_of(
+    st.sampled_from([{"type": t} for t in ("number", "integer", "boolean", "null", "string")]),
+    st.just({"type": "string", "format": "date"}),
+    st.just({"type": ["string", "null"]}),
+    BOUNDS.map(lambda b: {"type": "string", "minLength": b[0], "maxLength": b[1]}),
+    st.lists(SCALARS, min_size=1, max_size=3).map(lambda v: {"enum": v}),
+    SCALARS.map(lambda v: {"const": v}),
+)
+
+
+def objects(child):
+    names = st.lists(st.sampled_from(["a", "b", 'k"y']), unique=True, max_size=3)
+    return st.tuples(names, st.lists(child, min_size=3, max_size=3), st.sets(st.integers(0, 2))).map(
+        lambda t: {
+            "type": "object",
+            "properties": dict(zip(t[0], t[1], strict=False)),
+            "required": [n for i, n in enumerate(t[0]) if i in t[2]],
+            "additionalProperties": False,
+        }
+    )
+
+
+SCHEMAS = st.recursive(
+    LEAVES,
+    lambda child: st.one_of(
+        objects(child),
+        st.tuples(child, BOUNDS).map(
+            lambda t: {"type": "array", "items": t[0], "minItems": t[1][0], "maxItems": t[1][1]}
+        ),
+        st.lists(child, min_size=1, max_size=2).map(lambda c: {"anyOf": c}),
+    ),
+    max_leaves=4,
+)
+
+
+@given(SCHEMAS, st.lists(VALUES, min_size=5, max_size=5), st.sampled_from([None, 1, "\t"]))
+@settings(max_examples=300, deadline=None)
+def test_accepts_only_what_the_validator_accepts(schema, values, indent):
+    try:
+        grammar = compile_constraint(JsonSchema(schema))
+    except EmptyLanguageError:
+        grammar = None
+    validator = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
+    for value in values:
+        text = json.dumps(value, ensure_ascii=False, indent=indent)
+        if grammar is not None and grammar.accepts(text):
+            assert validator.is_valid(value), (schema, text)
+
+
+@given(LEAVES, st.lists(SCALARS, min_size=8, max_size=8))
+@settings(max_examples=200, deadline=None)
+def test_scalars_are_decided_as_the_validator_does(schema, values):
+    grammar = compile_constraint(JsonSchema(schema))
+    validator = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
+    for value in values:
+        if isinstance(value, float) and value.is_integer():
+            continue  # 1.0 is an integer to the standard; the grammar writes it 1
+        text = json.dumps(value, ensure_ascii=False)
+        assert grammar.accepts(text) == validator.is_valid(value), (schema, text)
+
+
+OBJECT = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "integer"},
+        "b": {"type": "array", "items": {"$ref": "#/$defs/x"}},
+        "c": {"type": "null"},
+    },
+    "required": ["b"],
+    "$defs": {"x": {"anyOf": [{"type": "boolean"}, {"type": "string", "maxLength": 1}]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        ('{"b":[]}', True),
+        ('{"a":-1,"b":[true,"x"],"c":null}', True),
+        ('{ "b" : [ true , false ] }', True),
+        ('{\n  "b": [\n    true\n  ]\n}', True),
+        ('{"b":[true],"a":1}', False),  # properties come in schema order
+        ('{"b":[true],"d":1}', False),
+        ('{"a":1}', False),
+        ('{"b":["xy"]}', False),
+        ('{"b":[true,]}', False),
+        ('{"a":01,"b":[]}', False),
+        ('{"a":1,,"b":[]}', False),
+        ('{"b":[]', False),
+        ('{"b":[]} ', False),
+        ("{" + " " * 40 + '"b":[]}', False),  # white space can't be padding
+    ],
+)
+def test_objects(text, valid):
+    assert compile_constraint(JsonSchema(OBJECT)).accepts(text) == valid
+
+
+def test_whitespace_compact():
+    grammar = compile_constraint(JsonSchema(OBJECT, whitespace="compact"))
+    assert grammar.accepts('{"b":[true]}')
+    assert not grammar.accepts('{"b": [true]}')
+
+
+def test_optional_properties_only():
+    schema = {"type": "object", "properties": {"a": {"type": "null"}, "b": {"type": "null"}}}
+    grammar = compile_constraint(JsonSchema(schema))
+    for text in ("{}", "{ }", '{"a":null}', '{"b":null}', '{"a":null, "b":null}'):
+        assert grammar.accepts(text), text
+    for text in ("{,}", '{,"b":null}', '{"a":null,}', '{"a":null "b":null}'):
+        assert not grammar.accepts(text), text
+
+
+class Line(BaseModel):
+    text: str = Field(min_length=1)
+    count: int | None = None
+
+
+class Order(BaseModel):
+    model_config = {"extra": "forbid"}
+    number: str
+    lines: list[Line] = Field(max_length=2)
+
+
+def test_pydantic_models_and_schema_texts():
+    for schema in (Order, Order.model_json_schema(), json.dumps(Order.model_json_schema())):
+        grammar = compile_constraint(JsonSchema(schema))
+        assert grammar.accepts('{"number": "1", "lines": [{"text": "x"}, {"text": "y", "count": 2}]}')
+        assert not grammar.accepts('{"number": "1", "lines": [{"text": ""}]}')
+
+
+@pytest.mark.parametrize(
+    ("schema", "keyword", "pointer"),
+    [
+        ({"type": "string", "pattern": "a"}, "pattern", ""),
+        ({"type": "string", "format": "email"}, "format", ""),
+        ({"type": "number", "minimum": 1}, "minimum", ""),
+        ({"type": "array"}, "items", ""),
+        ({"type": "array", "items": {"type": "null"}, "uniqueItems": True}, "uniqueItems", ""),
+        ({"type": "object", "additionalProperties": True}, "additionalProperties", ""),
+        ({"type": "object", "properties": {"a/b": {"type": "string", "pattern": "x"}}}, "pattern", "/properties/a~1b"),
+        ({"type": "array", "items": {"oneOf": [{"type": "null"}]}}, "oneOf", "/items"),
+        ({"anyOf": [{"type": "null"}, {"not": {}}]}, "not", "/anyOf/1"),
+        ({"anyOf": [{"type": "null"}], "type": "null"}, "type", ""),
+        ({"enum": [1], "minimum": 0}, "minimum", ""),
+        ({}, "type", ""),
+        (True, "true", ""),
+        ({"$ref": "other.json"}, "$ref", ""),
+        (
+            {"$ref": "#/$defs/a", "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}},
+            "$ref",
+            "/$defs/a/items",
+        ),
+        ({"$ref": "#"}, "$ref", ""),
+    ],
+)
+def test_refused_with_keyword_and_pointer(schema, keyword, pointer):
+    with pytest.raises(UnsupportedSchemaError) as caught:
+        compile_constraint(JsonSchema(schema))
+    assert (caught.value.keyword, caught.value.pointer) == (keyword, pointer)
+    assert repr(keyword) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "{not json", 3, {"type": "text"}, {"type": []}, {"type": "string", "minLength": -1},
+        {"type": "string", "maxLength": "3"}, {"type": "object", "properties": []}, {"type": "object", "required": "a"},
+        {"type": "object", "required": ["a"]}, {"enum": []}, {"enum": "ab"}, {"anyOf": []}, {"$ref": "#/$defs/none"},
+        {"const": float("nan")}, {"enum": [{1, 2}]}, {"type": "object", "properties": {"a": 1}},
+    ],
+)  # fmt: skip
+def test_malformed(schema):
+    with pytest.raises(InvalidSchemaError):
+        compile_constraint(JsonSchema(schema))
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        JsonSchema({"type": "string", "minLength": 3, "maxLength": 2}),
+        JsonSchema({"enum": ["a"], "const": "b"}),
+        JsonSchema({"type": "integer", "enum": ["a"]}),
+        JsonSchema({"type": "array", "items": {"enum": ["a"], "type": "null"}, "minItems": 1}),
+        Choice([]),
+    ],
+)
+def test_contradictions_have_no_members(constraint):
+    with pytest.raises(EmptyLanguageError):
+        compile_constraint(constraint)
+
+
+def test_choice():
+    grammar = compile_constraint(Choice(["ja", "ja, gern", ""]))
+    assert [grammar.accepts(t) for t in ("ja", "ja, gern", "", "ja,", "nein")] == [True, True, True, False, False]
+    for wrong in ("ja", [1, 2]):
+        with pytest.raises(InvalidSchemaError):
+            compile_constraint(Choice(wrong))
+
+
+def test_not_a_constraint():
+    with pytest.raises(GrammarError, match="JsonSchema, Regex or Choice"):
+        compile_constraint({"type": "string"})  # type: ignore[arg-type]

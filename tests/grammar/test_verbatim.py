@@ -1,0 +1,124 @@
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dg_sglang.errors import EmptyLanguageError, InvalidSchemaError
+from dg_sglang.grammar import JsonSchema, VerbatimSource, compile_constraint
+from dg_sglang.grammar.byte_automaton import ByteAutomaton
+
+SCHEMA = {"type": "string", "x-verbatim": {"source": "document"}}
+
+
+def compile_pieces(text, **more):
+    return compile_constraint(JsonSchema(SCHEMA, sources={"document": VerbatimSource(text, **more)}))
+
+
+def pieces(text):
+    """By the definition: word-bounded stretches between column gaps and blank lines, white space collapsed."""
+    found = set()
+    for segment in re.split(r"[ \t]{2,}|\t|\n[ \t]*\n\s*", text):
+        segment = " ".join(segment.split())
+        for i in range(len(segment)):
+            for j in range(i + 1, len(segment) + 1):
+                starts = i == 0 or not (segment[i - 1].isalnum() and segment[i].isalnum())
+                stops = j == len(segment) or not (segment[j - 1].isalnum() and segment[j].isalnum())
+                if starts and stops and segment[i] != " " and segment[j - 1] != " ":
+                    found.add(segment[i:j])
+    return found
+
+
+@given(st.text('ab1ü". \n-\\', max_size=14), st.text('ab1ü". -\\', max_size=6))
+@settings(max_examples=200, deadline=None)
+def test_members_are_the_word_bounded_pieces(text, other):
+    expected = pieces(text)
+    if not expected:
+        with pytest.raises(EmptyLanguageError):
+            compile_pieces(text)
+        return
+    grammar = compile_pieces(text)
+    for piece in expected:
+        assert grammar.accepts(json.dumps(piece, ensure_ascii=False)), piece
+    assert grammar.accepts(json.dumps(other, ensure_ascii=False)) == (other in expected)
+
+
+def test_the_table_of_an_embedded_automaton_is_the_same_language():
+    text = 'Net 10.00  Total "12.00"\nEUR 7'
+    grammar = compile_constraint(
+        JsonSchema(
+            {"type": "array", "items": {"anyOf": [SCHEMA, {"type": "null"}]}, "maxItems": 2},
+            whitespace="compact",
+            sources={"document": VerbatimSource(text)},
+        )
+    )
+    automaton = ByteAutomaton.build(grammar.table, grammar.root)
+
+    def accepts(data):
+        state = 0
+        for byte in data:
+            state = int(automaton.next[state, automaton.byte_class[byte]]) if state >= 0 else -1
+        return state >= 0 and bool(automaton.accepting[state])
+
+    for value in (
+        [],
+        [None],
+        ["Net"],
+        ["Total", "12.00"],
+        ["10.00", None],
+        ["EUR 7"],
+        ["Net 10.00 Total"],
+        ["To"],
+        [""],
+    ):
+        data = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        assert accepts(data.encode()) == grammar.accepts(data)
+        assert accepts(data.encode()) == all(v is None or v in pieces(text) for v in value)
+
+
+def test_several_texts_do_not_run_into_each_other():
+    grammar = compile_pieces(["one two", "three"])
+    assert grammar.accepts('"one two"')
+    assert grammar.accepts('"three"')
+    assert not grammar.accepts('"two three"')
+
+
+def test_ideographs_are_words_of_their_own():
+    assert compile_pieces("株式会社東京").accepts('"東京"')
+
+
+def test_spans_of_a_kind():
+    source = VerbatimSource("due 1 May 2024, total 3", spans={"date": ["1 May\n2024"], "number": []})
+    schema = {"type": "string", "x-verbatim": {"source": "document", "kind": "date"}}
+    grammar = compile_constraint(JsonSchema(schema, sources={"document": source}))
+    assert grammar.accepts('"1 May 2024"')
+    assert not grammar.accepts('"May 2024"')
+    number = {"anyOf": [{"type": "string", "x-verbatim": {"source": "document", "kind": "number"}}, {"type": "null"}]}
+    only_null = compile_constraint(JsonSchema(number, sources={"document": source}))
+    assert only_null.accepts("null")
+    assert not only_null.accepts('""')
+
+
+def test_length_bounds_intersect():
+    schema = SCHEMA | {"minLength": 5}
+    grammar = compile_constraint(JsonSchema(schema, sources={"document": VerbatimSource("ab cde fgh")}))
+    assert grammar.accepts('"ab cde"')
+    assert not grammar.accepts('"cde"')
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"source": "other"},
+        {"source": "document", "kind": "date"},
+        {"kind": "date"},
+        "document",
+        {"source": "document", "x": 1},
+    ],
+)
+def test_bad_settings(settings):
+    with pytest.raises(InvalidSchemaError):
+        compile_constraint(
+            JsonSchema({"type": "string", "x-verbatim": settings}, sources={"document": VerbatimSource("x")})
+        )

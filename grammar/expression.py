@@ -1,8 +1,8 @@
 """Hash-consed expressions over bytes and their derivatives.
 
 An expression denotes a set of byte strings. Its derivative by a byte is what may follow that byte (Brzozowski,
-"Derivatives of Regular Expressions", JACM 1964); states of the byte automaton are expressions, equal ones are one object.
-Bytes are handled in classes: masks of bytes that lead to the same derivative (Owens, Reppy & Turon, JFP 2009).
+"Derivatives of Regular Expressions", JACM 1964); states of the byte automaton are expressions, equal ones are one
+object. Bytes are handled in classes: masks of bytes that lead to the same derivative (Owens, Reppy & Turon, JFP 2009).
 """
 
 from __future__ import annotations

@@ -1,0 +1,141 @@
+"""From examples to batches: token ids, canvases at block offsets, and their corruption."""
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from generator import Example, make_example
+from pools import Pools
+from tokenizer import BOS, PAD, TURN_END
+from tokenizers import Tokenizer
+from torch import Tensor
+
+MAX_TOKENS = 960  # prompt and answer together: inside the sliding window, so training needs no window mask
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """An example in ids. `answer` ends with the end of the turn; `is_value` marks the answer's value tokens."""
+
+    prompt: list[int]
+    answer: list[int]
+    is_value: list[bool]
+
+    def __len__(self) -> int:
+        return len(self.prompt) + len(self.answer)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """ids [B, T] (prompt + answer, padded); for each canvas its example's row of `ids`, context length [N], target
+    tokens [N, C], value mask [N, C] and text mask [N, C] (everything up to the end of the turn); answer mask [B, T]
+    marks the positions whose next token belongs to the answer."""
+
+    ids: Tensor
+    context: Tensor
+    target: Tensor
+    is_value: Tensor
+    is_text: Tensor
+    answer_next: Tensor
+
+    @property
+    def canvases_per_example(self) -> int:
+        return self.target.shape[0] // self.ids.shape[0]
+
+
+def prompt_ids(tokenizer: Tokenizer, user_message: str) -> list[int]:
+    """The chat template's ids for one user turn, ready for the model's answer (chat_template.jinja gives the same)."""
+    text = f"<|turn>user\n{user_message.strip()}<turn|>\n<|turn>model\n"
+    return [BOS, *tokenizer.encode(text, add_special_tokens=False).ids]
+
+
+def _pieces(value: Any) -> Iterator[tuple[str, bool]]:
+    """Compact JSON in pieces, with a mark at leaf values."""
+    if isinstance(value, dict):
+        for i, (key, child) in enumerate(value.items()):
+            yield (("," if i else "{") + json.dumps(key, ensure_ascii=False) + ":"), False
+            yield from _pieces(child)
+        yield ("}" if value else "{}"), False
+    elif isinstance(value, list) and value:
+        for i, child in enumerate(value):
+            yield ("," if i else "["), False
+            yield from _pieces(child)
+        yield "]", False
+    else:
+        yield json.dumps(value, ensure_ascii=False), True
+
+
+def tokenise(tokenizer: Tokenizer, example: Example) -> Tokens:
+    """Ids of an example. A token belongs to a value if it touches one: structure tokens decide about null, too."""
+    text, touched = "", []
+    for piece, is_value in _pieces(example.value):
+        text += piece
+        touched += [is_value] * len(piece)
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    is_value = [any(touched[start:end]) for start, end in encoding.offsets]
+    return Tokens(prompt_ids(tokenizer, example.prompt), [*encoding.ids, TURN_END], [*is_value, False])
+
+
+def draw_tokens(
+    rng: random.Random, tokenizer: Tokenizer, pools: Pools, level: int, max_tokens: int, held_out: bool = False
+) -> Tokens:
+    """A tokenised example of a level that is at most `max_tokens` long."""
+    while True:
+        tokens = tokenise(tokenizer, make_example(rng, pools, level, held_out))
+        if len(tokens) <= max_tokens:
+            return tokens
+
+
+def collate(rng: random.Random, examples: Sequence[Tokens], canvases: int, canvas_length: int, shorten: bool) -> Batch:
+    """A batch with `canvases` canvases an example, each at one of the example's blocks.
+
+    `shorten` cuts the canvases behind the longest text in the batch (less padding to compute).
+    """
+    longest = max(len(tokens) for tokens in examples)
+    rows = len(examples)
+    ids = torch.full((rows, longest), PAD)
+    answer_next = torch.zeros(rows, longest, dtype=torch.bool)
+    context = torch.zeros(rows * canvases, dtype=torch.long)
+    target = torch.full((rows * canvases, canvas_length), PAD)
+    is_value = torch.zeros(rows * canvases, canvas_length, dtype=torch.bool)
+    is_text = torch.zeros(rows * canvases, canvas_length, dtype=torch.bool)
+    for row, tokens in enumerate(examples):
+        ids[row, : len(tokens)] = torch.tensor(tokens.prompt + tokens.answer)
+        answer_next[row, len(tokens.prompt) - 1 : len(tokens) - 1] = True
+        blocks = -(-len(tokens.answer) // canvas_length)
+        for i in range(canvases):
+            start = canvas_length * rng.randrange(blocks)
+            block = tokens.answer[start : start + canvas_length]
+            n = row * canvases + i
+            context[n] = len(tokens.prompt) + start
+            target[n, : len(block)] = torch.tensor(block)
+            is_value[n, : len(block)] = torch.tensor(tokens.is_value[start : start + canvas_length])
+            is_text[n, : len(block)] = True
+    if shorten:
+        used = int(is_text.sum(1).max())
+        kept = min(canvas_length, max(24, -(-(used + 3) // 8) * 8))
+        target, is_value, is_text = target[:, :kept], is_value[:, :kept], is_text[:, :kept]
+    return Batch(ids, context, target, is_value, is_text, answer_next)
+
+
+def corrupt(batch: Batch, vocab_size: int, generator: torch.Generator, level: float | None = None) -> tuple[Tensor, Tensor]:
+    """Canvases with uniform noise [N, C], and where it is [N, C].
+
+    With `level`, each token is noise with that chance. Otherwise 60 % of the canvases get a level from U[0, 1], 25 % a
+    clean beginning and a noisy rest, 15 % noise in values and padding only.
+    """
+    rows, length = batch.target.shape
+    chance = torch.rand(rows, 1, generator=generator) if level is None else torch.full((rows, 1), level)
+    noisy = torch.rand(rows, length, generator=generator) < chance
+    if level is None:
+        kind = torch.rand(rows, 1, generator=generator)
+        cut = (torch.rand(rows, 1, generator=generator) * batch.is_text.sum(1, keepdim=True)).long()
+        behind = torch.arange(length)[None] >= cut
+        rest = behind & (torch.rand(rows, length, generator=generator) < 0.4 + 0.6 * torch.rand(rows, 1, generator=generator))
+        noisy = torch.where(kind < 0.25, rest, noisy)
+        noisy = torch.where((kind >= 0.25) & (kind < 0.4), noisy & (batch.is_value | ~batch.is_text), noisy)
+    noise = torch.randint(0, vocab_size, (rows, length), generator=generator)
+    return torch.where(noisy, noise, batch.target), noisy

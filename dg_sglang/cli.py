@@ -47,6 +47,7 @@ def extract(
     if out is not None:
         _check_writable(out)
     target = pipelines.resolve_schema(schema)
+    _hide_weight_bar()
     result = pipelines.extract(file, target, model=model, seed=seed, password=password, progress=_progress)
     dumped = json.dumps(result.to_json(), ensure_ascii=False, indent=2)
     if out is not None:
@@ -74,20 +75,21 @@ def generate(
     as_json: bool,
 ) -> None:
     """Answer PROMPT ("-" reads it from stdin), under a constraint where one is given."""
-    if sum(bool(option) for option in (schema, regex, choices)) > 1:
+    if sum(option is not None for option in (schema, regex, choices or None)) > 1:
         raise click.UsageError("--schema, --regex and --choice exclude one another")
     constraint: Any = None
-    if schema or regex or choices:
+    if schema is not None or regex is not None or choices:
         from dg_sglang import grammar, pipelines
 
-        if schema:
+        if schema is not None:
             constraint = grammar.JsonSchema(pipelines.resolve_schema(schema))
         else:
-            constraint = grammar.Regex(regex) if regex else grammar.Choice(choices)
+            constraint = grammar.Choice(choices) if regex is None else grammar.Regex(regex)
         grammar.compile_constraint(constraint)  # a bad one fails here, before a model is loaded
+    text = sys.stdin.read() if prompt == "-" else prompt
     from dg_sglang.engine import Engine
 
-    text = sys.stdin.read() if prompt == "-" else prompt
+    _hide_weight_bar()
     _progress(f"loading {model}")
     engine = Engine.load(model)
     result = engine.generate(text, constraint=constraint, max_new_tokens=max_new_tokens, seed=seed)
@@ -108,6 +110,7 @@ def doctor(model: str, as_json: bool) -> None:
 
     from dg_sglang.doctor import inspect
 
+    _hide_weight_bar()
     checks = []
     for check in inspect(model):
         checks.append(check)
@@ -148,6 +151,17 @@ def _fail(message: str, code: int) -> NoReturn:
 
 def _progress(message: str) -> None:
     click.echo(message, err=True)
+
+
+def _hide_weight_bar() -> None:
+    """Leave out transformers' bar for reading weights, which takes moments, but not the hub's for downloads."""
+    try:
+        from huggingface_hub.utils import enable_progress_bars
+        from transformers.utils import logging
+    except ImportError:
+        return  # the doctor's business
+    logging.disable_progress_bar()
+    enable_progress_bars()
 
 
 def _check_writable(path: Path) -> None:

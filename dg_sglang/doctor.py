@@ -66,7 +66,7 @@ def _package(name: str, specifier: str, install: str) -> Check:
     if not SpecifierSet(specifier).contains(version, prereleases=True):
         return Check(name, False, f"{version}, but {specifier} is needed", f"pip install '{name}{specifier}'")
     try:
-        import_module(_MODULES.get(name.lower(), name))
+        import_module(_MODULES.get(name, name.replace("-", "_")))
     except (ImportError, OSError) as error:  # OSError: a shared library that doesn't load
         reason = str(error).splitlines()[0]
         return Check(

@@ -140,17 +140,27 @@ def set_posteriors(
     here = np.zeros(message.shape[1])
     there = np.zeros(message.shape[1])
     share = np.empty(widest)
+    linear = np.empty(sets)
     here[start] = 1.0
     for i in range(length):
+        if not log_space:
+            peak = weight[i].max()
+            for number in range(sets):
+                linear[number] = np.exp(weight[i, number] - peak)
         for position in range(active_start[i], active_start[i + 1]):
             state = active[position]
             if here[state] == 0.0:
                 continue
-            total = _edge_weights(
-                share, i, state, weight, message, log_space, target, edge_set, edge_start, limit, tail
-            )
+            first = edge_start[state]
+            if log_space:
+                total = _edge_weights(share, i, state, weight, message, True, target, edge_set, edge_start, limit, tail)
+            else:  # the same, without a logarithm and an exponential per edge
+                total = 0.0
+                for edge in range(first, edge_start[state + 1]):
+                    part = linear[edge_set[edge]] * message[i + 1, target[edge]]
+                    share[edge - first] = part if i < limit or edge_set[edge] >= tail else 0.0
+                    total += share[edge - first]
             if total > 0.0:
-                first = edge_start[state]
                 for k in range(edge_start[state + 1] - first):
                     if share[k] > 0.0:
                         part = here[state] * share[k] / total

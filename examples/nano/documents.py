@@ -727,8 +727,6 @@ class Writer:
     def finished(self, kind: str) -> Document:
         """The document, with only those facts that its text really shows."""
         text = self.sheet.text()
-        if self.rng.random() < 0.08:
-            text = "\n".join(line if not line or self.rng.random() < 0.5 else "  " + line for line in text.split("\n"))
         self.currency_seen()
         shown = collapse(text)
         facts = [fact for fact in self.facts if fact.value in shown]

@@ -109,7 +109,7 @@ class _Schema:
     def line_items(self, name: str | None = None, full: bool = False) -> bool:
         """Ask for the rows, with two to four of the columns."""
         rng, document = self.rng, self.document
-        if document.rows is None and any(word in document.kind for word in ("invoice", "receipt", "order", "quote", "credit_note")):
+        if document.rows is None and document.kind not in ("form", "letter"):  # it may have rows that were not recorded
             return False
         wanted = ["description", "quantity", "unit_price", "amount"]
         if not full:
@@ -118,7 +118,7 @@ class _Schema:
         names = {column: column if full else _styled(rng.choice(COLUMNS[column].names), self.style) for column in wanted}
         if len(set(names.values())) < len(names):
             return False
-        children = tuple(Field(names[column], COLUMNS[column].kind, self.note(COLUMNS[column].descriptions) if not full else "") for column in wanted)
+        children = tuple(Field(names[column], COLUMNS[column].kind, self.note(COLUMNS[column].descriptions)) for column in wanted)
         rows = [{names[column]: row.get(column) for column in wanted} for row in document.rows or ()]
         list_name = name or _styled(rng.choice(LINE_ITEMS_NAMES), self.style)
         return self.add(Field(list_name, "list", children=(Field("", "object", children=children),)), rows)
@@ -168,6 +168,8 @@ class _Schema:
 def _ask(rng: random.Random, document: Document, level: int) -> Example | None:
     schema = _Schema(rng, document)
     kind = rng.random()
+    if kind < 0.4 and rng.random() < 0.5:
+        schema.described = 1.0
     if document.kind in ("invoice", "credit_note") and level == 2 and kind < 0.3:
         for concept in _INVOICE:
             schema.concept(concept, concept)

@@ -163,8 +163,8 @@ class Sheet:
             self.lines.append("")
 
     def text(self) -> str:
-        """The sheet's text: runs of spaces capped, no trailing blanks, at most one blank line in a row."""
-        text = "\n".join(re.sub(f" {{{MAX_GAP},}}", " " * MAX_GAP, line.rstrip()) for line in self.lines)
+        """The sheet's text as an extractor gives it: no indent, runs of spaces capped, at most one blank line in a row."""
+        text = "\n".join(re.sub(f" {{{MAX_GAP},}}", " " * MAX_GAP, line.strip()) for line in self.lines)
         return re.sub(r"\n{3,}", "\n\n", text).strip("\n")
 
     def pair_lines(self, pairs: Sequence[Pair], layout: str | None = None) -> list[str]:

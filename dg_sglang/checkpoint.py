@@ -123,10 +123,11 @@ def load_image_processor(checkpoint: Checkpoint) -> Any | None:
     """
     if not any((checkpoint.path / name).is_file() for name in ("processor_config.json", "preprocessor_config.json")):
         return None
-    from transformers import AutoImageProcessor
+    # Named directly: transformers' AutoImageProcessor needs torchvision before 5.19, even for this one.
+    from transformers.models.gemma4.image_processing_pil_gemma4 import Gemma4ImageProcessorPil
 
     try:
-        return AutoImageProcessor.from_pretrained(checkpoint.path)
+        return Gemma4ImageProcessorPil.from_pretrained(checkpoint.path)
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise CheckpointError(f"{checkpoint.path}: the image processor can't be loaded: {error}") from error
 
@@ -142,7 +143,14 @@ def load_module(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype
         module, report = DiffusionGemmaForBlockDiffusion.from_pretrained(
             checkpoint.path, dtype=dtype, attn_implementation="sdpa", output_loading_info=True
         )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        RuntimeError,
+        TypeError,
+        AttributeError,
+    ) as error:  # a config of another version
         raise CheckpointError(f"{checkpoint.path}: the weights can't be loaded: {error}") from error
     if missing := sorted(report["missing_keys"]):
         raise CheckpointError(

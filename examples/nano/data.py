@@ -121,7 +121,9 @@ def collate(rng: random.Random, examples: Sequence[Tokens], canvases: int, canva
     return Batch(ids, context, target, is_value, is_text, answer_next)
 
 
-def corrupt(batch: Batch, vocab_size: int, generator: torch.Generator, level: float | None = None) -> tuple[Tensor, Tensor]:
+def corrupt(
+    batch: Batch, vocab_size: int, generator: torch.Generator, level: float | None = None
+) -> tuple[Tensor, Tensor]:
     """Canvases with uniform noise [N, C], and where it is [N, C].
 
     With `level`, each token is noise with that chance. Otherwise 60 % of the canvases get a level from U[0, 1], 25 % a
@@ -134,7 +136,9 @@ def corrupt(batch: Batch, vocab_size: int, generator: torch.Generator, level: fl
         kind = torch.rand(rows, 1, generator=generator)
         cut = (torch.rand(rows, 1, generator=generator) * batch.is_text.sum(1, keepdim=True)).long()
         behind = torch.arange(length)[None] >= cut
-        rest = behind & (torch.rand(rows, length, generator=generator) < 0.4 + 0.6 * torch.rand(rows, 1, generator=generator))
+        rest = behind & (
+            torch.rand(rows, length, generator=generator) < 0.4 + 0.6 * torch.rand(rows, 1, generator=generator)
+        )
         noisy = torch.where(kind < 0.25, rest, noisy)
         noisy = torch.where((kind >= 0.25) & (kind < 0.4), noisy & (batch.is_value | ~batch.is_text), noisy)
     noise = torch.randint(0, vocab_size, (rows, length), generator=generator)

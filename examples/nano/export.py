@@ -1,6 +1,6 @@
 """Write nano as a transformers checkpoint: weights, configs, tokenizer, chat template, processor, generation config.
 
-    python export.py                       # runs/last.pt → dg_sglang/checkpoints/nano
+python export.py                       # runs/last.pt → dg_sglang/checkpoints/nano
 """
 
 import argparse
@@ -197,11 +197,10 @@ def export(model: Nano, tokenizer: Path, folder: Path) -> None:
 def main() -> None:
     """Export a training checkpoint."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--weights", type=Path, default=RUNS / "last.pt")
-    parser.add_argument("--tokenizer", type=Path, default=RUNS / "tokenizer.json")
+    parser.add_argument("--runs", type=Path, default=RUNS, help="folder of tokenizer and weights")
     parser.add_argument("--out", type=Path, default=CHECKPOINT)
     options = parser.parse_args()
-    export(load_model(options.weights), options.tokenizer, options.out)
+    export(load_model(options.runs / "last.pt"), options.runs / "tokenizer.json", options.out)
     size = sum(path.stat().st_size for path in options.out.iterdir())
     print(f"{options.out}: {size / 1e6:.1f} MB")
 

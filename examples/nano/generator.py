@@ -11,17 +11,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from documents import Document, Fact, write_document
-from layout import CURRENCIES
+from documents import write_document
 from lexicon import COLUMNS, CONCEPTS, LANGUAGES, LINE_ITEMS_NAMES
 from pools import Pools, load_pools
+from writer import Document, Fact
 
 from dg_sglang.pipelines.prompt import Field, build_prompt
 
 RUNS = Path(__file__).parent / "runs"
 NULL_SHARE = 0.2
 _CODES = {"$": "USD", "US$": "USD", "€": "EUR", "£": "GBP", "Euro": "EUR", "RM": "MYR"}
-_INVOICE = ("invoice_number", "issue_date", "due_date", "currency", "seller_name", "buyer_name", "net_total", "tax_total", "grand_total")
+_INVOICE = (
+    "invoice_number",
+    "issue_date",
+    "due_date",
+    "currency",
+    "seller_name",
+    "buyer_name",
+    "net_total",
+    "tax_total",
+    "grand_total",
+)
 _RECEIPT = (("company", "seller_name"), ("date", "issue_date"), ("address", "seller_address"), ("total", "grand_total"))
 _RECEIPT_MORE = (("currency", "currency"), ("time", "time"), ("payment_method", "payment_method"))
 
@@ -101,7 +111,14 @@ class _Schema:
     def absent(self) -> bool:
         """Ask for something the document does not state."""
         candidates = [name for name in CONCEPTS if name not in self.document.mentioned]
-        confusable = {"invoice_number", "receipt_number", "order_number", "reference", "delivery_note", "customer_number"}
+        confusable = {
+            "invoice_number",
+            "receipt_number",
+            "order_number",
+            "reference",
+            "delivery_note",
+            "customer_number",
+        }
         if self.document.kind in ("form", "letter"):  # a free label could be read as one of these
             candidates = [name for name in candidates if name not in confusable]
         return bool(candidates) and self.concept(self.rng.choice(candidates))
@@ -114,11 +131,17 @@ class _Schema:
         wanted = ["description", "quantity", "unit_price", "amount"]
         if not full:
             pool = list(document.columns) or wanted
-            wanted = [column for column in ("sku", *wanted) if column in rng.sample(pool, min(len(pool), rng.randint(2, 4)))]
-        names = {column: column if full else _styled(rng.choice(COLUMNS[column].names), self.style) for column in wanted}
+            wanted = [
+                column for column in ("sku", *wanted) if column in rng.sample(pool, min(len(pool), rng.randint(2, 4)))
+            ]
+        names = {
+            column: column if full else _styled(rng.choice(COLUMNS[column].names), self.style) for column in wanted
+        }
         if len(set(names.values())) < len(names):
             return False
-        children = tuple(Field(names[column], COLUMNS[column].kind, self.note(COLUMNS[column].descriptions)) for column in wanted)
+        children = tuple(
+            Field(names[column], COLUMNS[column].kind, self.note(COLUMNS[column].descriptions)) for column in wanted
+        )
         rows = [{names[column]: row.get(column) for column in wanted} for row in document.rows or ()]
         list_name = name or _styled(rng.choice(LINE_ITEMS_NAMES), self.style)
         return self.add(Field(list_name, "list", children=(Field("", "object", children=children),)), rows)
@@ -128,18 +151,38 @@ class _Schema:
         rng, document = self.rng, self.document
         question = rng.choice(("type", "language", "currency", "paid", "delivery"))
         if question == "type" and document.kind != "form":
-            others = rng.sample([kind for kind in ("invoice", "credit_note", "order", "quote", "receipt", "letter") if kind != document.kind], 3)
+            others = rng.sample(
+                [
+                    kind
+                    for kind in ("invoice", "credit_note", "order", "quote", "receipt", "letter")
+                    if kind != document.kind
+                ],
+                3,
+            )
             choices = [document.kind, *others[: rng.randint(1, 3)]]
             rng.shuffle(choices)
-            return self.add(Field(_styled(rng.choice(("document_type", "type", "kind")), self.style), "choice", choices=tuple(choices)), document.kind)
+            return self.add(
+                Field(
+                    _styled(rng.choice(("document_type", "type", "kind")), self.style), "choice", choices=tuple(choices)
+                ),
+                document.kind,
+            )
         if question == "language":
             choices = list(LANGUAGES)
             rng.shuffle(choices)
-            return self.add(Field(_styled(rng.choice(("language", "language_code")), self.style), "choice", choices=tuple(choices)), document.language)
+            return self.add(
+                Field(_styled(rng.choice(("language", "language_code")), self.style), "choice", choices=tuple(choices)),
+                document.language,
+            )
         if question == "currency" and "currency" in self.facts:
             code = _CODES.get(self.facts["currency"].value, self.facts["currency"].value)
             choices = sorted({code, *rng.sample(("EUR", "USD", "GBP", "CHF", "MYR", "CAD"), 3)})
-            return self.add(Field(_styled(rng.choice(("currency_code", "iso_currency")), self.style), "choice", choices=tuple(choices)), code)
+            return self.add(
+                Field(
+                    _styled(rng.choice(("currency_code", "iso_currency")), self.style), "choice", choices=tuple(choices)
+                ),
+                code,
+            )
         pairs = {"paid": ("has_discount", "discount"), "delivery": ("has_iban", "iban")}
         if question in pairs:
             name, concept = pairs[question]
@@ -154,7 +197,9 @@ class _Schema:
             return
         start = rng.randrange(len(flat) - 1)
         chosen = [self.fields[i] for i in flat[start : start + rng.randint(2, 3)]]
-        name = _styled(rng.choice(("details", "header", "data", "document", "info", "summary", "parties", "amounts")), self.style)
+        name = _styled(
+            rng.choice(("details", "header", "data", "document", "info", "summary", "parties", "amounts")), self.style
+        )
         if name in self.value:
             return
         inner = {field.name: self.value.pop(field.name) for field in chosen}

@@ -1,4 +1,4 @@
-"""How a document writes things: number and date formats, OCR noise, and lines as a layout-preserving extractor gives them."""
+"""How a document writes things: number and date formats, OCR noise, lines as a layout-preserving extractor has them."""
 
 import random
 import re
@@ -15,7 +15,21 @@ CURRENCIES = {
     "it": ("€", "EUR", "Euro", ""),
     "nl": ("€", "EUR", ""),
 }
-_MISREAD = {"O": "0", "0": "O", "1": "l", "l": "1", "I": "1", "5": "S", "S": "5", "8": "B", "B": "8", "e": "c", "m": "rn", ".": ",", ",": "."}
+_MISREAD = {
+    "O": "0",
+    "0": "O",
+    "1": "l",
+    "l": "1",
+    "I": "1",
+    "5": "S",
+    "S": "5",
+    "8": "B",
+    "B": "8",
+    "e": "c",
+    "m": "rn",
+    ".": ",",
+    ",": ".",
+}
 MAX_GAP = 24
 
 
@@ -44,14 +58,24 @@ class Style:
         rng = self.rng
         english = self.language == "en"
         self.label_case = 1 if self.upper else rng.choice((0, 0, 0, 1, 2))
-        self.separator = rng.choice((": ", ": ", ": ", ":", " ", "  ", " : ", "    ", " - ", ":   ", ":" + " " * rng.randint(4, 20)))
+        self.separator = rng.choice(
+            (": ", ": ", ": ", ":", " ", "  ", " : ", "    ", " - ", ":   ", ":" + " " * rng.randint(4, 20))
+        )
         self.currency = rng.choice(CURRENCIES[self.language])
-        self.currency_place = rng.choice(("before", "before ", "none", "none", "after ")) if english else rng.choice(("after ", "after ", "after", "before ", "none", "none"))
+        self.currency_place = (
+            rng.choice(("before", "before ", "none", "none", "after "))
+            if english
+            else rng.choice(("after ", "after ", "after", "before ", "none", "none"))
+        )
         if not self.currency:
             self.currency_place = "none"
         elif self.currency.isalpha():
             self.currency_place = {"before": "before ", "after": "after "}.get(self.currency_place, self.currency_place)
-        pairs = ((",", "."), (",", "."), ("", ".")) if english else ((".", ","), (".", ","), ("", ","), (" ", ","), ("'", ".") if self.language == "de" else (".", ","))
+        pairs = (
+            ((",", "."), (",", "."), ("", "."))
+            if english
+            else ((".", ","), (".", ","), ("", ","), (" ", ","), ("'", ".") if self.language == "de" else (".", ","))
+        )
         self.thousands, self.decimal = rng.choice(pairs)
         self.date_format = rng.randrange(100)
 
@@ -102,13 +126,29 @@ class Style:
                 f"{year}/{month:02}/{day:02}",
             )
         elif language == "de":
-            forms = (*(f"{day:02}.{month:02}.{year}",) * 5, f"{day}.{month}.{year}", f"{day:02}.{month:02}.{year % 100:02}", f"{day}. {full} {year}", f"{day:02}/{month:02}/{year}")
+            forms = (
+                *(f"{day:02}.{month:02}.{year}",) * 5,
+                f"{day}.{month}.{year}",
+                f"{day:02}.{month:02}.{year % 100:02}",
+                f"{day}. {full} {year}",
+                f"{day:02}/{month:02}/{year}",
+            )
         elif language == "fr":
-            forms = (*(f"{day:02}/{month:02}/{year}",) * 4, f"{day} {full} {year}", f"{day:02}.{month:02}.{year}", f"{day:02}/{month:02}/{year % 100:02}")
+            forms = (
+                *(f"{day:02}/{month:02}/{year}",) * 4,
+                f"{day} {full} {year}",
+                f"{day:02}.{month:02}.{year}",
+                f"{day:02}/{month:02}/{year % 100:02}",
+            )
         elif language == "es":
             forms = (*(f"{day:02}/{month:02}/{year}",) * 3, f"{day} de {full} de {year}", f"{day:02}-{month:02}-{year}")
         elif language == "it":
-            forms = (*(f"{day:02}/{month:02}/{year}",) * 3, f"{day} {full} {year}", f"{day:02}-{month:02}-{year}", f"{day:02}.{month:02}.{year}")
+            forms = (
+                *(f"{day:02}/{month:02}/{year}",) * 3,
+                f"{day} {full} {year}",
+                f"{day:02}-{month:02}-{year}",
+                f"{day:02}.{month:02}.{year}",
+            )
         else:
             forms = (*(f"{day:02}-{month:02}-{year}",) * 3, f"{day} {full} {year}", f"{day:02}/{month:02}/{year}")
         return forms[(style * 7919) % len(forms)]
@@ -163,14 +203,16 @@ class Sheet:
             self.lines.append("")
 
     def text(self) -> str:
-        """The sheet's text as an extractor gives it: no indent, runs of spaces capped, at most one blank line in a row."""
+        """The text as an extractor gives it: no indent, runs of spaces capped, at most one blank line in a row."""
         text = "\n".join(re.sub(f" {{{MAX_GAP},}}", " " * MAX_GAP, line.strip()) for line in self.lines)
         return re.sub(r"\n{3,}", "\n\n", text).strip("\n")
 
     def pair_lines(self, pairs: Sequence[Pair], layout: str | None = None) -> list[str]:
         """Label/value pairs in one of the usual layouts."""
         rng, separator = self.rng, self.style.separator
-        layout = layout or rng.choice(("line",) * 6 + ("aligned", "aligned", "below", "two", "table", "labels first", "dots", "mixed"))
+        layout = layout or rng.choice(
+            ("line",) * 6 + ("aligned", "aligned", "below", "two", "table", "labels first", "dots", "mixed")
+        )
         if layout == "aligned":
             width = max(len(pair.label) for pair in pairs) + rng.randint(2, 12)
             colon = rng.choice(("", ":"))
@@ -183,7 +225,9 @@ class Sheet:
         if layout == "two":
             gap = " " * rng.randint(2, 16)
             inner = separator if separator.strip() else ": "
-            return [gap.join(pair.label + inner + pair.value for pair in pairs[i : i + 2]) for i in range(0, len(pairs), 2)]
+            return [
+                gap.join(pair.label + inner + pair.value for pair in pairs[i : i + 2]) for i in range(0, len(pairs), 2)
+            ]
         if layout == "table":
             lines = []
             for i in range(0, len(pairs), 4):
@@ -204,8 +248,15 @@ class Sheet:
             indent = " " * rng.randint(10, MAX_GAP)
             return [indent + line for line in self.pair_lines(pairs, "right")]
         if layout == "mixed":
-            return [line for pair in pairs for line in self.pair_lines([pair], rng.choice(("line", "line", "below", "right")))]
-        return [pair.label + (" " if pair.label.endswith(("#", "°")) and rng.random() < 0.5 else separator) + pair.value for pair in pairs]
+            return [
+                line
+                for pair in pairs
+                for line in self.pair_lines([pair], rng.choice(("line", "line", "below", "right")))
+            ]
+        return [
+            pair.label + (" " if pair.label.endswith(("#", "°")) and rng.random() < 0.5 else separator) + pair.value
+            for pair in pairs
+        ]
 
     def pairs(self, pairs: Sequence[Pair], layout: str | None = None) -> None:
         """Add label/value pairs."""

@@ -11,6 +11,10 @@ from dg_sglang.pipelines.prompt import Kind
 LANGUAGES = ("en", "de", "fr", "es", "it", "nl")
 
 
+def _listed(text: str, mark: str | None = "|") -> tuple[str, ...]:
+    return tuple(text.split(mark))
+
+
 @dataclass(frozen=True)
 class Concept:
     """One role a value can have in a document."""
@@ -31,7 +35,10 @@ CONCEPTS: dict[str, Concept] = {
         "text",
         "invoice_number|invoice_number|invoice_no|invoice_id|number|document_number|bill_number|inv_no",
         "number of the invoice|the invoice's number or id|invoice number as printed",
-        "Invoice No.|Invoice No|Invoice Number|Invoice #|Inv. No.|Invoice|Invoice ID|INVOICE NO|Bill No.|Document No.|No.",
+        (
+            "Invoice No.|Invoice No|Invoice Number|Invoice #|Inv. No.|Invoice|Invoice ID|INVOICE NO|Bill "
+            "No.|Document No.|No."
+        ),
         "Rechnungs-Nr.|Rechnungsnummer|Rechnung Nr.|Rechnung|RECHNUNG NR.|Beleg-Nr.|Re.-Nr.|Rg.-Nr.|Belegnummer",
         "Facture N°|N° de facture|Facture no|Numéro de facture|Facture|FACTURE N°",
         "Factura N°|Número de factura|Nº factura|Factura|Nº de factura",
@@ -139,10 +146,19 @@ CONCEPTS: dict[str, Concept] = {
     ),
     "grand_total": _concept(
         "number",
-        "grand_total|grand_total|total|total_amount|amount_due|gross_total|invoice_total|total_due|gross_amount|amount",
+        (
+            "grand_total|grand_total|total|total_amount|amount_due|gross_total|invoice_total|total_due|"
+            "gross_amount|amount"
+        ),
         "total including tax|amount to pay, tax included|gross total|grand total",
-        "Total|TOTAL|Grand Total|Amount Due|Total Due|Total Amount|Invoice Total|TOTAL DUE|Total incl. VAT|Amount Payable|Gross",
-        "Gesamtbetrag|Gesamt|Rechnungsbetrag|Summe|Endbetrag|Gesamtsumme|Zu zahlen|Bruttobetrag|Bruttosumme|Zahlbetrag|Brutto",
+        (
+            "Total|TOTAL|Grand Total|Amount Due|Total Due|Total Amount|Invoice Total|TOTAL DUE|Total "
+            "incl. VAT|Amount Payable|Gross"
+        ),
+        (
+            "Gesamtbetrag|Gesamt|Rechnungsbetrag|Summe|Endbetrag|Gesamtsumme|Zu zahlen|Bruttobetrag|"
+            "Bruttosumme|Zahlbetrag|Brutto"
+        ),
         "Total TTC|Montant TTC|Net à payer|Total à payer|TOTAL TTC|Solde à payer",
         "Total|Importe total|TOTAL|Total a pagar|Total factura",
         "Totale|Totale fattura|TOTALE|Importo totale|Totale da pagare|Totale documento",
@@ -152,8 +168,14 @@ CONCEPTS: dict[str, Concept] = {
         "number",
         "net_total|net_total|subtotal|net_amount|net|sub_total|total_net|taxable_amount",
         "total before tax|net amount|total without tax",
-        "Subtotal|Sub Total|Sub-total|Net Amount|Net|SUBTOTAL|Total excl. VAT|Net Total|Total before tax|Taxable amount",
-        "Nettobetrag|Netto|Zwischensumme|Summe netto|Rechnungssumme ohne USt.|Nettosumme|Gesamt netto|Warenwert|Positionssumme",
+        (
+            "Subtotal|Sub Total|Sub-total|Net Amount|Net|SUBTOTAL|Total excl. VAT|Net Total|Total before "
+            "tax|Taxable amount"
+        ),
+        (
+            "Nettobetrag|Netto|Zwischensumme|Summe netto|Rechnungssumme ohne USt.|Nettosumme|Gesamt "
+            "netto|Warenwert|Positionssumme"
+        ),
         "Total HT|Sous-total|Montant HT|TOTAL HT|Total hors taxes",
         "Base imponible|Subtotal|Importe neto|Total sin IVA",
         "Imponibile|Subtotale|Totale imponibile|Totale netto",
@@ -227,7 +249,10 @@ CONCEPTS: dict[str, Concept] = {
     ),
     "seller_name": _concept(
         "text",
-        "seller_name|seller_name|seller|vendor|supplier|vendor_name|company|supplier_name|merchant|issuer|issuer_name",
+        (
+            "seller_name|seller_name|seller|vendor|supplier|vendor_name|company|supplier_name|merchant|"
+            "issuer|issuer_name"
+        ),
         "company that issued the document|name of the seller|who sends the invoice",
         "From|Vendor|Seller|Supplier|Company|Billed by|Issued by|Sold by",
         "Von|Verkäufer|Lieferant|Absender|Firma|Rechnungssteller",
@@ -439,7 +464,15 @@ COLUMNS: dict[str, Concept] = {
         "Art.nr.|Artikelnr.|Code",
     ),
 }
-LINE_ITEMS_NAMES = ("line_items",) * 3 + ("items", "positions", "products", "lines", "rows", "invoice_lines", "articles")
+LINE_ITEMS_NAMES = ("line_items",) * 3 + (
+    "items",
+    "positions",
+    "products",
+    "lines",
+    "rows",
+    "invoice_lines",
+    "articles",
+)
 
 TITLES: dict[str, dict[str, tuple[str, ...]]] = {
     "invoice": {
@@ -483,7 +516,16 @@ TITLES: dict[str, dict[str, tuple[str, ...]]] = {
         "nl": ("Kassabon", "BON", "KLANTENBON"),
     },
     "form": {
-        "en": ("Form", "Summary", "Record", "Certificate", "Report", "Booking Confirmation", "Application", "Statement"),
+        "en": (
+            "Form",
+            "Summary",
+            "Record",
+            "Certificate",
+            "Report",
+            "Booking Confirmation",
+            "Application",
+            "Statement",
+        ),
         "de": ("Formular", "Übersicht", "Bescheinigung", "Protokoll", "Antrag", "Vertragsdaten"),
         "fr": ("Fiche", "Attestation", "Formulaire"),
         "es": ("Ficha", "Certificado", "Solicitud"),
@@ -493,61 +535,88 @@ TITLES: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 # Free labels of forms: two parts in English, a compound in German.
-FORM_SUBJECTS = (
-    "Project|Contract|Policy|Vehicle|Vessel|Delivery|Shipment|Booking|Flight|Room|Claim|Member|Patient|License|Serial|Batch|Lot|"
-    "Tracking|Container|Asset|Job|Work|Site|Branch|Department|Cost|Budget|Product|Model|Part|Customs|Insurance|Employee|Driver|"
-    "Store|Terminal|Carrier|Warehouse|Pickup|Arrival|Departure|Start|End|Meter|Tariff|Rate|Deposit|Service|Minimum|Previous|"
-    "Opening|Closing|Inspection|Approval|Expiry|Renewal|Birth|Hire|Quote|Country|Region|Unit|Grade|Size|Status|Category|Type|"
-    "Owner|Manager|Agent|Broker|Tenant|Landlord|Origin|Destination|Port|Gate|Seat|Class|Plan|Course|School|Bank|Court|Sample|Test"
-).split("|")
+FORM_SUBJECTS = _listed(
+    "Project|Contract|Policy|Vehicle|Vessel|Delivery|Shipment|Booking|Flight|Room|Claim|Member|"
+    "Patient|License|Serial|Batch|Lot|"
+    "Tracking|Container|Asset|Job|Work|Site|Branch|Department|Cost|Budget|Product|Model|Part|Customs|"
+    "Insurance|Employee|Driver|"
+    "Store|Terminal|Carrier|Warehouse|Pickup|Arrival|Departure|Start|End|Meter|Tariff|Rate|Deposit|"
+    "Service|Minimum|Previous|"
+    "Opening|Closing|Inspection|Approval|Expiry|Renewal|Birth|Hire|Quote|Country|Region|Unit|Grade|"
+    "Size|Status|Category|Type|"
+    "Owner|Manager|Agent|Broker|Tenant|Landlord|Origin|Destination|Port|Gate|Seat|Class|Plan|Course|"
+    "School|Bank|Court|Sample|Test"
+)
 FORM_OBJECTS: dict[str, tuple[str, ...]] = {
-    "text": tuple("Code|ID|No.|Number|Name|Reference|Type|Status|Location|Plate|Center|Class|Person|City|Title|Key|Group".split("|")),
-    "date": tuple("Date|Date|Day|Deadline|Period End".split("|")),
-    "number": tuple("Amount|Fee|Charge|Cost|Total|Weight|Quantity|Price|Value|Balance|Count".split("|")),
+    "text": _listed(
+        "Code|ID|No.|Number|Name|Reference|Type|Status|Location|Plate|Center|Class|Person|City|Title|Key|Group"
+    ),
+    "date": _listed("Date|Date|Day|Deadline|Period End"),
+    "number": _listed("Amount|Fee|Charge|Cost|Total|Weight|Quantity|Price|Value|Balance|Count"),
 }
-FORM_SUBJECTS_DE = (
-    "Projekt|Vertrags|Fahrzeug|Liefer|Auftrags|Konto|Mitglieds|Zähler|Geräte|Serien|Chargen|Artikel|Objekt|Personal|Versand|Lager|"
+FORM_SUBJECTS_DE = _listed(
+    "Projekt|Vertrags|Fahrzeug|Liefer|Auftrags|Konto|Mitglieds|Zähler|Geräte|Serien|Chargen|Artikel|"
+    "Objekt|Personal|Versand|Lager|"
     "Mandats|Gläubiger|Policen|Schaden|Miet|Start|End|Leistungs|Kurs|Prüf|Melde|Abrechnungs"
-).split("|")
+)
 FORM_OBJECTS_DE: dict[str, tuple[str, ...]] = {
-    "text": tuple("nummer|-Nr.|code|name|kennzeichen|-ID|bezeichnung|art|ort|status".split("|")),
-    "date": tuple("datum|beginn|ende|termin".split("|")),
-    "number": tuple("betrag|gebühr|kosten|wert|gewicht|menge|preis".split("|")),
+    "text": _listed("nummer|-Nr.|code|name|kennzeichen|-ID|bezeichnung|art|ort|status"),
+    "date": _listed("datum|beginn|ende|termin"),
+    "number": _listed("betrag|gebühr|kosten|wert|gewicht|menge|preis"),
 }
-STATES = (
-    "Yes|No|Active|Pending|A|B|C2|Standard|Express|High|Low|Open|Closed|Approved|Germany|France|Italy|Spain|XL|Economy|Business|"
+STATES = _listed(
+    "Yes|No|Active|Pending|A|B|C2|Standard|Express|High|Low|Open|Closed|Approved|Germany|France|"
+    "Italy|Spain|XL|Economy|Business|"
     "Premium|Basic|Ja|Nein|Offen|Aktiv|Oui|Non|Sí|Attivo|Actief"
-).split("|")
+)
 
-PRODUCTS: dict[str, list[str]] = {
-    "en": (
-        "Widget Cable Service Consulting Hosting License Support Monitor Keyboard Desk Chair Paper Toner Cartridge Maintenance Design "
-        "Training Repair Filter Pump Valve Screw Bolt Panel Battery Adapter Router Server Storage Annual Monthly Coffee Latte Tea "
-        "Sandwich Salad Burger Pizza Milk Bread Cheese Apple Water Juice Rice Pasta Chicken Soup Cake Shirt Shoes Jacket Paint Brush "
-        "Hammer Drill Steel Pipe Hose Lamp Bulb Glass Door Lock Box Pallet Delivery Installation Inspection Cleaning Labor Hours Set "
-        "Kit Large Small Red Blue Black White Premium Basic Pro Mini Organic Fresh Hot Ice Fried Spicy Fish Egg Noodle"
-    ).split(),
-    "de": (
-        "Schraube Kabel Wartung Beratung Montage Lieferung Papier Drucker Stuhl Tisch Reinigung Stunden Brot Käse Wasser Kaffee Saft "
-        "Milch Lampe Bohrer Farbe Pinsel Ordner Heft Kugelschreiber Filter Pumpe Ventil Leitung Platte Dichtung Reifen Öl Wurst Apfel "
-        "Birne Joghurt Seife Regal Fenster Tür Fliesen Arbeitszeit Anfahrt Miete Pauschale Miettage Versicherung groß klein rot blau"
-    ).split(),
-    "fr": (
-        "Conseil Maintenance Livraison Papier Chaise Table Lampe Pain Fromage Café Thé Jus Lait Huile Savon Vis Câble Peinture Outil "
-        "Filtre Pompe Heures Formation Abonnement Biscuit Confiture Miel Vin Eau Nettoyage grand petit rouge bleu bio"
-    ).split(),
-    "es": (
-        "Servicio Consultoría Papel Silla Mesa Lámpara Pan Queso Café Té Zumo Leche Aceite Jabón Tornillo Cable Pintura Filtro Bomba "
-        "Horas Formación Vino Agua Limpieza Mantenimiento Tortilla Ensalada grande pequeño rojo azul"
-    ).split(),
-    "it": (
-        "Servizio Consulenza Carta Sedia Tavolo Lampada Pane Formaggio Caffè Tè Succo Latte Olio Sapone Vite Cavo Vernice Filtro Pompa "
-        "Ore Formazione Vino Acqua Pulizia Manutenzione Pizza Pasta grande piccolo rosso blu"
-    ).split(),
-    "nl": (
-        "Dienst Advies Papier Stoel Tafel Lamp Brood Kaas Koffie Thee Sap Melk Olie Zeep Schroef Kabel Verf Filter Pomp Uren Training "
-        "Wijn Water Schoonmaak Onderhoud Montage groot klein rood blauw"
-    ).split(),
+PRODUCTS: dict[str, tuple[str, ...]] = {
+    "en": _listed(
+        "Widget Cable Service Consulting Hosting License Support Monitor Keyboard Desk Chair Paper "
+        "Toner Cartridge Maintenance Design "
+        "Training Repair Filter Pump Valve Screw Bolt Panel Battery Adapter Router Server Storage "
+        "Annual Monthly Coffee Latte Tea "
+        "Sandwich Salad Burger Pizza Milk Bread Cheese Apple Water Juice Rice Pasta Chicken Soup "
+        "Cake Shirt Shoes Jacket Paint Brush "
+        "Hammer Drill Steel Pipe Hose Lamp Bulb Glass Door Lock Box Pallet Delivery Installation "
+        "Inspection Cleaning Labor Hours Set "
+        "Kit Large Small Red Blue Black White Premium Basic Pro Mini Organic Fresh Hot Ice Fried "
+        "Spicy Fish Egg Noodle",
+        None,
+    ),
+    "de": _listed(
+        "Schraube Kabel Wartung Beratung Montage Lieferung Papier Drucker Stuhl Tisch Reinigung "
+        "Stunden Brot Käse Wasser Kaffee Saft "
+        "Milch Lampe Bohrer Farbe Pinsel Ordner Heft Kugelschreiber Filter Pumpe Ventil Leitung "
+        "Platte Dichtung Reifen Öl Wurst Apfel "
+        "Birne Joghurt Seife Regal Fenster Tür Fliesen Arbeitszeit Anfahrt Miete Pauschale Miettage "
+        "Versicherung groß klein rot blau",
+        None,
+    ),
+    "fr": _listed(
+        "Conseil Maintenance Livraison Papier Chaise Table Lampe Pain Fromage Café Thé Jus Lait "
+        "Huile Savon Vis Câble Peinture Outil "
+        "Filtre Pompe Heures Formation Abonnement Biscuit Confiture Miel Vin Eau Nettoyage grand petit rouge bleu bio",
+        None,
+    ),
+    "es": _listed(
+        "Servicio Consultoría Papel Silla Mesa Lámpara Pan Queso Café Té Zumo Leche Aceite Jabón "
+        "Tornillo Cable Pintura Filtro Bomba "
+        "Horas Formación Vino Agua Limpieza Mantenimiento Tortilla Ensalada grande pequeño rojo azul",
+        None,
+    ),
+    "it": _listed(
+        "Servizio Consulenza Carta Sedia Tavolo Lampada Pane Formaggio Caffè Tè Succo Latte Olio "
+        "Sapone Vite Cavo Vernice Filtro Pompa "
+        "Ore Formazione Vino Acqua Pulizia Manutenzione Pizza Pasta grande piccolo rosso blu",
+        None,
+    ),
+    "nl": _listed(
+        "Dienst Advies Papier Stoel Tafel Lamp Brood Kaas Koffie Thee Sap Melk Olie Zeep Schroef "
+        "Kabel Verf Filter Pomp Uren Training "
+        "Wijn Water Schoonmaak Onderhoud Montage groot klein rood blauw",
+        None,
+    ),
 }
 UNITS: dict[str, tuple[str, ...]] = {
     "en": ("pcs", "kg", "hrs", "EA", "box", "m"),
@@ -603,7 +672,12 @@ REMARKS: dict[str, tuple[str, ...]] = {
     ),
     "es": ("Gracias por su compra", "Gracias por su confianza.", "IVA incluido", "Conserve este ticket."),
     "it": ("Grazie per l'acquisto", "Cordiali saluti", "Operazione soggetta a IVA.", "Grazie e arrivederci"),
-    "nl": ("Bedankt voor uw bestelling", "Met vriendelijke groet", "Wij danken u voor uw opdracht.", "Bewaar deze bon."),
+    "nl": (
+        "Bedankt voor uw bestelling",
+        "Met vriendelijke groet",
+        "Wij danken u voor uw opdracht.",
+        "Bewaar deze bon.",
+    ),
 }
 PAGE_MARKS: dict[str, str] = {
     "en": "Page {0} of {1}",
@@ -613,20 +687,26 @@ PAGE_MARKS: dict[str, str] = {
     "it": "Pagina {0} di {1}",
     "nl": "Pagina {0} van {1}",
 }
-TERMS = (
-    "Net 30|Net 15|Net 60|NET30|Due on receipt|30 days|14 days net|14 Tage netto|30 Tage netto|sofort|COD|2% 10 Net 30|30 jours|"
+TERMS = _listed(
+    "Net 30|Net 15|Net 60|NET30|Due on receipt|30 days|14 days net|14 Tage netto|30 Tage netto|"
+    "sofort|COD|2% 10 Net 30|30 jours|"
     "30 giorni|30 dagen|upon receipt|60 days|30 días|sofort rein netto|8 Tage 2% Skonto"
-).split("|")
-METHODS = (
-    "Cash|CASH|VISA|Visa|Mastercard|MASTERCARD|Credit Card|EC-Karte|Bar|Debit|PayPal|Bank transfer|Überweisung|AMEX|Apple Pay|"
+)
+METHODS = _listed(
+    "Cash|CASH|VISA|Visa|Mastercard|MASTERCARD|Credit Card|EC-Karte|Bar|Debit|PayPal|Bank transfer|"
+    "Überweisung|AMEX|Apple Pay|"
     "girocard|Card|Check|Virement|CB|Tarjeta|Efectivo|Contanti|Bonifico|PIN|iDEAL|SEPA"
-).split("|")
+)
 
 # Facts inside sentences: {0} is the value.
 SENTENCES: dict[str, dict[str, tuple[str, ...]]] = {
     "due_date": {
         "en": ("Please pay by {0}.", "Payment is expected no later than {0}.", "Payable until {0} without deduction."),
-        "de": ("Bitte überweisen Sie bis zum {0}.", "Zahlbar bis {0} ohne Abzug.", "Zahlbar innerhalb 30 Tagen netto bis {0}."),
+        "de": (
+            "Bitte überweisen Sie bis zum {0}.",
+            "Zahlbar bis {0} ohne Abzug.",
+            "Zahlbar innerhalb 30 Tagen netto bis {0}.",
+        ),
         "fr": ("À régler avant le {0}.", "Payable au plus tard le {0}."),
         "es": ("Pago antes del {0}.",),
         "it": ("Da pagare entro il {0}.",),
@@ -666,10 +746,12 @@ SENTENCES: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 MONTHS: dict[str, tuple[str, ...]] = {
-    "en": tuple("January February March April May June July August September October November December".split()),
-    "de": tuple("Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split()),
-    "fr": tuple("janvier février mars avril mai juin juillet août septembre octobre novembre décembre".split()),
-    "es": tuple("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre".split()),
-    "it": tuple("gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre".split()),
-    "nl": tuple("januari februari maart april mei juni juli augustus september oktober november december".split()),
+    "en": _listed("January February March April May June July August September October November December", None),
+    "de": _listed("Januar Februar März April Mai Juni Juli August September Oktober November Dezember", None),
+    "fr": _listed("janvier février mars avril mai juin juillet août septembre octobre novembre décembre", None),
+    "es": _listed("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre", None),
+    "it": _listed(
+        "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre", None
+    ),
+    "nl": _listed("januari februari maart april mei juni juli augustus september oktober november december", None),
 }

@@ -84,7 +84,7 @@ class Expert(nn.Module):
 
 
 class Attention(nn.Module):
-    """Query/key-normalised attention with scale 1; full-attention layers use the keys' projection for the values too."""
+    """Query/key-normalised attention with scale 1; full-attention layers take their values from the keys."""
 
     def __init__(self, config: NanoConfig, full: bool) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ class Layer(nn.Module):
 
 
 class Nano(nn.Module):
-    """Encoder (causal, over prompt and committed answer) and decoder (bidirectional over one canvas), one set of weights."""
+    """Encoder (causal, over prompt and answer) and decoder (bidirectional over a canvas) with shared weights."""
 
     def __init__(self, config: NanoConfig) -> None:
         super().__init__()
@@ -180,7 +180,7 @@ class Nano(nn.Module):
         return self.embed_tokens(ids) * self.config.hidden_size**0.5
 
     def encode(self, ids: Tensor) -> tuple[Tensor, KeyValues]:
-        """ids [B, T], padded at the end → final hidden states [B, T, H] and every layer's keys and values [B, heads, T, D]."""
+        """ids [B, T], padded at the end → hidden states [B, T, H], each layer's keys and values [B, heads, T, D]."""
         x = self._embedded(ids)
         rotary = self._rotary(torch.arange(ids.shape[1], device=ids.device)[None])
         cache: KeyValues = []

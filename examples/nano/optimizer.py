@@ -1,4 +1,4 @@
-"""Muon: momentum, then the nearest orthogonal matrix by Newton-Schulz (Jordan et al. 2024, github.com/KellerJordan/Muon)."""
+"""Muon: momentum, then the nearest orthogonal matrix (Jordan et al. 2024, github.com/KellerJordan/Muon)."""
 
 from collections.abc import Sequence
 from typing import Any

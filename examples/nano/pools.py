@@ -1,4 +1,4 @@
-"""Names, streets, places and phone numbers from faker, drawn once and kept as JSON (nine tenths train, one tenth held out)."""
+"""Names, streets, places and phone numbers from faker, drawn once and kept as JSON (a tenth of them is held out)."""
 
 import json
 import random

@@ -12,25 +12,40 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from generator import RUNS, make_example
-from pools import load_pools
+from pools import Pools, load_pools
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 PAD, EOS, BOS = 0, 1, 2
 SPECIAL_TOKENS = (
-    "<pad> <eos> <bos> <unk> <mask> <|turn> <turn|> <|channel> <channel|> <|think|> <|image> <|image|> <image|> <|audio> <|audio|> <audio|> "
-    "<|video|> <|tool> <tool|> <|tool_call> <tool_call|> <|tool_response> <tool_response|> <|\"|>"
-).split()
+    *("<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "<|turn>", "<turn|>", "<|channel>", "<channel|>", "<|think|>"),
+    *("<|image>", "<|image|>", "<image|>", "<|audio>", "<|audio|>", "<audio|>", "<|video|>"),
+    *("<|tool>", "<tool|>", "<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>", '<|"|>'),
+)
 JSON_TOKENS = (
-    '{" ":" "," "} ":null," ":null} ":{" ":[{" "},{" "}] ":[] "}],"  "}]} ":[]," ":[]} "},"  "}} ":null},{" ":null}] ":true ":false ":true," ":false,"'
-).split()
+    *('{"', '":"', '","', '"}', '":null,"', '":null}', '":true', '":false', '":true,"', '":false,"'),
+    *(
+        '":{"',
+        '"},"',
+        '"}}',
+        '":[{"',
+        '"},{"',
+        '":null},{"',
+        '"}]',
+        '":null}]',
+        '"}],"',
+        '"}]}',
+        '":[]',
+        '":[],"',
+        '":[]}',
+    ),
+)
 TURN_END = SPECIAL_TOKENS.index("<turn|>")
 _PIECES = r"\p{N}|\p{Lu}?\p{Ll}+|\p{Lu}+|\p{L}+| {2,}| |\n|[^\p{L}\p{N} \n]"
 
 
-def corpus(count: int, seed: int) -> Iterator[str]:
+def corpus(pools: Pools, count: int, seed: int) -> Iterator[str]:
     """Prompts of generated examples, most of them of full documents."""
     rng = random.Random(seed)
-    pools = load_pools(RUNS / "pools.json")
     for _ in range(count):
         yield make_example(rng, pools, rng.choice((1, 2, 2))).prompt
 
@@ -39,7 +54,10 @@ def train_tokenizer(texts: Iterator[str], vocab_size: int) -> Tokenizer:
     """A tokenizer with `vocab_size` tokens, special and JSON tokens included."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(Regex(_PIECES), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+        [
+            pre_tokenizers.Split(Regex(_PIECES), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
@@ -59,12 +77,13 @@ def main() -> None:
     parser.add_argument("--vocab-size", type=int, default=2048)
     parser.add_argument("--documents", type=int, default=12_000)
     parser.add_argument("--seed", type=int, default=99)
-    parser.add_argument("--out", type=Path, default=RUNS / "tokenizer.json")
+    parser.add_argument("--runs", type=Path, default=RUNS, help="folder of pools and tokenizer")
     options = parser.parse_args()
-    tokenizer = train_tokenizer(corpus(options.documents, options.seed), options.vocab_size)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    tokenizer.save(str(options.out))
-    print(f"{tokenizer.get_vocab_size()} tokens in {options.out}")
+    pools = load_pools(options.runs / "pools.json")
+    tokenizer = train_tokenizer(corpus(pools, options.documents, options.seed), options.vocab_size)
+    out = options.runs / "tokenizer.json"
+    tokenizer.save(str(out))
+    print(f"{tokenizer.get_vocab_size()} tokens in {out}")
 
 
 if __name__ == "__main__":

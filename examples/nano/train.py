@@ -1,10 +1,10 @@
 """Train nano on generated documents: two processes on two cores, or one process.
 
-    torchrun --nproc-per-node 2 train.py --minutes 100        # resumes from runs/last.pt if it is there
+    torchrun --nproc-per-node 2 train.py --minutes 100        # goes on from runs/last.pt if it is there
 
 Loss = decoder cross-entropy over noisy canvases (uniform diffusion, self-conditioning on half of them) + 0.5 x the
-encoder's causal loss on the answer + 0.1 x its causal loss on a fifth of the prompt (which teaches copying). Matrices are
-trained by Muon (Jordan et al. 2024), the rest by AdamW; documents grow from short forms to full ones.
+encoder's causal loss on the answer + 0.1 x its causal loss on a fifth of the prompt (which teaches copying).
+Matrices are trained by Muon (Jordan et al. 2024), the rest by AdamW; documents grow from short forms to full ones.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from data import MAX_TOKENS, Batch, Tokens, collate, corrupt, draw_tokens
 from generator import RUNS
 from model import Nano, NanoConfig
 from optimizer import Muon
-from pools import load_pools
+from pools import Pools, load_pools
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -53,10 +53,9 @@ def learning_rate(progress: float, step: int) -> float:
 class Examples:
     """Endless batches of about `budget` encoded tokens; drawn in groups and sorted by length to save padding."""
 
-    def __init__(self, seed: int, tokenizer: Tokenizer, config: NanoConfig, budget: int) -> None:
+    def __init__(self, seed: int, tokenizer: Tokenizer, pools: Pools, config: NanoConfig, budget: int) -> None:
         self.rng = random.Random(seed)
-        self.tokenizer, self.config, self.budget = tokenizer, config, budget
-        self.pools = load_pools(RUNS / "pools.json")
+        self.tokenizer, self.pools, self.config, self.budget = tokenizer, pools, config, budget
 
     def batches(self, progress: float) -> Iterator[Batch]:
         """One group of batches at a point of the curriculum."""
@@ -79,13 +78,16 @@ class Examples:
             yield collate(rng, group, CANVASES, self.config.canvas_length, shorten=rng.random() >= full_length)
 
 
-def held_out(tokenizer: Tokenizer, config: NanoConfig, count: int = 24) -> dict[str, Batch]:
+def held_out(tokenizer: Tokenizer, pools: Pools, config: NanoConfig, count: int = 24) -> dict[str, Batch]:
     """Fixed batches of short and of full documents from the held-out pools."""
     rng = random.Random(4242)
-    pools = load_pools(RUNS / "pools.json")
     return {
         name: collate(
-            rng, [draw_tokens(rng, tokenizer, pools, level, 640, held_out=True) for _ in range(count)], 1, config.canvas_length, False
+            rng,
+            [draw_tokens(rng, tokenizer, pools, level, 640, held_out=True) for _ in range(count)],
+            1,
+            config.canvas_length,
+            False,
         )
         for name, level in (("short", 0), ("full", 2))
     }
@@ -133,7 +135,9 @@ def _first_guess(model: Nano, batch: Batch, canvas: Tensor, cache: list[tuple[Te
     grouped = canvas.view(rows, count, -1)
     half = count // 2
     context = batch.context.view(rows, count)[:, :half].reshape(-1)
-    guess = model.expected_embedding(model.logits(model.decode(grouped[:, :half].reshape(rows * half, -1), cache, context)))
+    guess = model.expected_embedding(
+        model.logits(model.decode(grouped[:, :half].reshape(rows * half, -1), cache, context))
+    )
     conditioning = guess.new_zeros(rows, count, *guess.shape[1:])
     conditioning[:, :half] = guess.view(rows, half, *guess.shape[1:])
     return conditioning.view(rows * count, *guess.shape[1:])
@@ -158,36 +162,40 @@ def main() -> None:
     parser.add_argument("--adam-lr", type=float, default=4e-3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save-every", type=float, default=4, help="minutes between evaluations and checkpoint files")
-    parser.add_argument("--tokenizer", type=Path, default=RUNS / "tokenizer.json")
-    parser.add_argument("--out", type=Path, default=RUNS / "last.pt")
+    parser.add_argument("--runs", type=Path, default=RUNS, help="folder of pools, tokenizer, weights and log")
     options = parser.parse_args()
     rank, processes = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     torch.set_num_threads(1)
     if processes > 1:
         dist.init_process_group("gloo")
-    tokenizer = Tokenizer.from_file(str(options.tokenizer))
+    out = options.runs / "last.pt"
+    tokenizer = Tokenizer.from_file(str(options.runs / "tokenizer.json"))
+    pools = load_pools(options.runs / "pools.json")
     config = NanoConfig(vocab_size=tokenizer.get_vocab_size())
     torch.manual_seed(options.seed)
     model = Nano(config)
     muon = Muon([p for name, p in model.named_parameters() if p.ndim >= 2 and "embed" not in name])
     rest = [p for name, p in model.named_parameters() if p.ndim < 2 or "embed" in name]
     adam = torch.optim.AdamW(
-        [{"params": [p for p in rest if p.ndim >= 2], "weight_decay": 0.01}, {"params": [p for p in rest if p.ndim < 2], "weight_decay": 0.0}],
+        [
+            {"params": [p for p in rest if p.ndim >= 2], "weight_decay": 0.01},
+            {"params": [p for p in rest if p.ndim < 2], "weight_decay": 0.0},
+        ],
         betas=(0.9, 0.98),
         eps=1e-10,
     )
     step, elapsed = 0, 0.0
-    if options.out.exists():
-        saved = torch.load(options.out)
+    if out.exists():
+        saved = torch.load(out)
         model.load_state_dict(saved["model"])
         muon.load_state_dict(saved["muon"])
         adam.load_state_dict(saved["adam"])
         step, elapsed = saved["step"], saved["seconds"]
     start = time.monotonic() - elapsed
-    examples = Examples(options.seed + 1000 * rank + 7 + step, tokenizer, config, options.tokens)
+    examples = Examples(options.seed + 1000 * rank + 7 + step, tokenizer, pools, config, options.tokens)
     generator = torch.Generator().manual_seed(options.seed + 77 + rank + step)
-    batches = held_out(tokenizer, config) if rank == 0 else {}
-    log = Log(rank == 0, options.out.with_suffix(".jsonl"), start, processes)
+    batches = held_out(tokenizer, pools, config) if rank == 0 else {}
+    log = Log(rank == 0, out.with_suffix(".jsonl"), start, processes)
     budget, next_save = options.minutes * 60, elapsed + options.save_every * 60
     progress = 0.0
     while progress < 1:
@@ -215,10 +223,10 @@ def main() -> None:
             if rank == 0 and seconds > next_save:
                 next_save = seconds + options.save_every * 60
                 log.scores(step, evaluate(model, batches))
-                save(options.out, model, muon, adam, step, time.monotonic() - start)
+                save(out, model, muon, adam, step, time.monotonic() - start)
     if rank == 0:
         log.scores(step, evaluate(model, batches))
-        save(options.out, model, muon, adam, step, time.monotonic() - start)
+        save(out, model, muon, adam, step, time.monotonic() - start)
     if processes > 1:
         dist.barrier()
         dist.destroy_process_group()
@@ -249,8 +257,8 @@ class Log:
         decoder, answer, prompt = (total / 25 for total in self.sums)
         speed = self.tokens * self.processes / (now - self.since)
         print(
-            f"{(now - self.start) / 60:6.1f} min  step {step}  decoder {decoder:.3f}  answer {answer:.3f}  prompt {prompt:.3f}  "
-            f"{speed:.0f} tokens/s  rate {rate:.2f}",
+            f"{(now - self.start) / 60:6.1f} min  step {step}  decoder {decoder:.3f}  answer {answer:.3f}  "
+            f"prompt {prompt:.3f}  {speed:.0f} tokens/s  rate {rate:.2f}",
             flush=True,
         )
         self.sums, self.tokens, self.since = [0.0, 0.0, 0.0], 0, now

@@ -139,18 +139,13 @@ def load_module(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype
     except ImportError as error:
         raise CheckpointError(f"DiffusionGemma needs transformers 5.12 or newer: {error}") from error
 
+    from safetensors import SafetensorError
+
     try:
         module, report = DiffusionGemmaForBlockDiffusion.from_pretrained(
             checkpoint.path, dtype=dtype, attn_implementation="sdpa", output_loading_info=True
         )
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        RuntimeError,
-        TypeError,
-        AttributeError,
-    ) as error:  # a config of another version
+    except (OSError, ValueError, LookupError, RuntimeError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{checkpoint.path}: the weights can't be loaded: {error}") from error
     if missing := sorted(report["missing_keys"]):
         raise CheckpointError(

@@ -145,7 +145,7 @@ def load_module(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype
         module, report = DiffusionGemmaForBlockDiffusion.from_pretrained(
             checkpoint.path, dtype=dtype, attn_implementation="sdpa", output_loading_info=True
         )
-    except (OSError, ValueError, LookupError, RuntimeError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, LookupError, RuntimeError, TypeError, AttributeError, SafetensorError) as error:
         raise CheckpointError(f"{checkpoint.path}: the weights can't be loaded: {error}") from error
     if missing := sorted(report["missing_keys"]):
         raise CheckpointError(

@@ -37,6 +37,7 @@ def _scan(text: str, at: int, path: Path, spans: dict[Path, tuple[int, int]]) ->
     """Note [start, end) of each scalar and each empty container of the JSON value at `at`; return the value's end."""
     start = at = _skip(text, at)
     opening = text[at]
+    end: int
     if opening == '"':
         _, end = scanstring(text, at + 1)
     elif opening in "{[":
@@ -54,10 +55,12 @@ def _scan(text: str, at: int, path: Path, spans: dict[Path, tuple[int, int]]) ->
             return at + 1
         end = at + 1
     else:
-        end = _SCALAR.match(text, at).end()  # type: ignore[union-attr]
+        scalar = _SCALAR.match(text, at)
+        end = scalar.end() if scalar else at
     spans[path] = (start, end)
     return end
 
 
 def _skip(text: str, at: int) -> int:
-    return _SPACE.match(text, at).end()  # type: ignore[union-attr]
+    gap = _SPACE.match(text, at)
+    return gap.end() if gap else at

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, get_args
 
 DecimalMark = Literal[".", ","]
 
@@ -98,10 +98,10 @@ def _readings(raw: str) -> dict[DecimalMark, Decimal]:
         return {}
     negative = negative or any(sign and sign in _MINUS for sign in (match["sign"], match["end"]))
     readings: dict[DecimalMark, Decimal] = {}
-    for mark in (".", ","):
-        value = _with_mark(match["body"], mark)  # type: ignore[arg-type]
+    for mark in get_args(DecimalMark):
+        value = _with_mark(match["body"], mark)
         if value is not None:
-            readings[mark] = -value if negative else value  # type: ignore[index]
+            readings[mark] = -value if negative else value
     return readings
 
 

@@ -46,7 +46,7 @@ def read_image_file(path: Path, limits: Limits, progress: Callable[[str], None] 
                 image.seek(frame)
                 _check_pixels(image, path, limits)
                 upright = ImageOps.exif_transpose(image)
-                pixels = np.asarray(_flatten(upright))
+                pixels = np.asarray(flatten(upright))
             except (OSError, SyntaxError, EOFError, ValueError) as error:
                 if isinstance(error, DocumentError):
                     raise
@@ -91,7 +91,7 @@ def _check_pixels(image: "Image.Image", path: Path, limits: Limits) -> None:
         )
 
 
-def _flatten(image: "Image.Image") -> "Image.Image":
+def flatten(image: "Image.Image") -> "Image.Image":
     """RGB, with transparency laid on white paper."""
     from PIL import Image
 
@@ -106,8 +106,8 @@ def _flatten(image: "Image.Image") -> "Image.Image":
 
 
 def _dpi(image: "Image.Image") -> float:
-    x, y = image.info.get("dpi", (0, 0))
-    return float(x) if abs(x - y) < 1 and 50 <= x <= 1200 else DEFAULT_DPI
+    x, y = map(float, image.info.get("dpi", (0, 0)))
+    return x if abs(x - y) < 1 and 50 <= x <= 1200 else DEFAULT_DPI
 
 
 @cache

@@ -85,7 +85,7 @@ def _text_layer(page: "pymupdf.Page") -> list[Word]:
 
     flags = pymupdf.TEXTFLAGS_WORDS & ~pymupdf.TEXT_PRESERVE_LIGATURES
     raw: list[tuple[Any, ...]] = page.get_text("words", flags=flags)
-    words = []
+    words: list[Word] = []
     for x0, y0, x1, y1, text, *_ in raw:
         rect = pymupdf.Rect(x0, y0, x1, y1) * page.rotation_matrix
         rect.normalize()

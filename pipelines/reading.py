@@ -146,10 +146,10 @@ class _Reader:
             if str(raw) not in choices:
                 raise ValueError(f"{raw!r} is none of {', '.join(map(repr, choices))}")
             return choices[str(raw)]
-        if node.kind == "free":
-            return str(raw)
-        value = normalise(str(raw), node.kind, self.conventions)
-        return _number(node, value) if isinstance(value, Decimal) else value
+        if node.kind in ("date", "number", "currency"):
+            value = normalise(str(raw), node.kind, self.conventions)
+            return _number(node, value) if isinstance(value, Decimal) else value
+        return str(raw)
 
     def evidence(self, node: Node, raw: Any, path: Path) -> Evidence:
         confidence = self.confidences.get(path)

@@ -214,19 +214,21 @@ class _Reader:
         return Node(name, at, "number", number_type=number_type)
 
     def _string(self, name: str, schema: Mapping[str, Any], at: str) -> Node:
-        text_format, kind = schema.get("format"), schema.get("x-kind")
-        if kind not in (None, "text", "currency", "free"):
-            message = f"{kind!r} is not a kind of string; use text, currency or free"
+        text_format, asked = schema.get("format"), schema.get("x-kind", "text")
+        kinds: dict[str, NodeKind] = {"text": "text", "currency": "currency", "free": "free"}
+        if asked not in kinds:
+            message = f"{asked!r} is not a kind of string; use text, currency or free"
             raise UnsupportedSchemaError(message, pointer=at, keyword="x-kind")
+        kind = kinds[asked]
         if text_format == "date":
             kind = "date"
         elif text_format is not None and text_format not in _CHECKABLE_FORMATS:
             message = f"the format {text_format!r} can't be read off a document yet; use a plain string"
             raise UnsupportedSchemaError(message, pointer=at, keyword="format")
-        if kind is None and schema.get("pattern") in _CURRENCY_PATTERNS:
+        if kind == "text" and schema.get("pattern") in _CURRENCY_PATTERNS:
             kind = "currency"
-        bounds = (schema.get("minLength", 0), schema.get("maxLength")) if kind in (None, "text", "free") else (0, None)
-        return Node(name, at, kind or "text", min_length=bounds[0], max_length=bounds[1])
+        bounds = (schema.get("minLength", 0), schema.get("maxLength")) if kind in ("text", "free") else (0, None)
+        return Node(name, at, kind, min_length=bounds[0], max_length=bounds[1])
 
     def _choice(self, name: str, values: Sequence[Any], at: str) -> Node:
         scalars = [value for value in values if value is not None]

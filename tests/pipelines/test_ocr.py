@@ -1,0 +1,85 @@
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_documents import make_scan
+from PIL import Image
+
+from dg_sglang.errors import DocumentError
+from dg_sglang.pipelines import load_document
+from dg_sglang.pipelines.ocr import flatten
+
+TEXT = [(40, 60, "Receipt 118204"), (40, 120, "TOTAL"), (300, 120, "15.06")]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("suffix", ["png", "webp"])
+def test_image_files_are_read(tmp_path: Path, suffix: str) -> None:
+    document = load_document(make_scan(tmp_path / f"scan.{suffix}", TEXT))
+    assert document.text.split() == ["Receipt", "118204", "TOTAL", "15.06"]
+    assert document.pages[0].source == "ocr"
+
+
+@pytest.mark.heavy
+def test_the_resolution_makes_points_of_pixels(tmp_path: Path) -> None:
+    document = load_document(make_scan(tmp_path / "scan.png", TEXT, dpi=200))
+    assert (round(document.pages[0].width), round(document.pages[0].height)) == (420, 300)
+    box = document.places[-1].word.box
+    assert abs(box[0] - 300) < 6
+    assert abs(box[3] - 120) < 8
+
+
+@pytest.mark.heavy
+def test_exif_orientation_is_applied(tmp_path: Path) -> None:
+    path = make_scan(tmp_path / "scan.png", TEXT)
+    turned = tmp_path / "turned.jpg"
+    exif = Image.Exif()
+    exif[0x0112] = 6  # shown after a quarter turn clockwise
+    Image.open(path).transpose(Image.Transpose.ROTATE_90).save(turned, exif=exif, quality=95, dpi=(150, 150))
+    assert "TOTAL" in load_document(turned).text
+
+
+@pytest.mark.heavy
+def test_every_page_of_a_tiff_is_read(tmp_path: Path) -> None:
+    page = Image.open(make_scan(tmp_path / "scan.png", TEXT))
+    path = tmp_path / "pages.tiff"
+    page.save(path, save_all=True, append_images=[page])
+    assert [place.page for place in load_document(path).places if place.word.text == "TOTAL"] == [1, 2]
+
+
+@pytest.mark.parametrize("mode", ["L", "1", "RGBA", "P", "LA", "I;16"])
+def test_pixel_formats(tmp_path: Path, mode: str) -> None:
+    grey = Image.linear_gradient("L")
+    picture = Image.fromarray(np.asarray(grey).astype(np.uint16) * 257) if mode == "I;16" else grey.convert(mode)
+    path = tmp_path / "format.png"
+    picture.save(path)
+    with Image.open(path) as read:
+        pixels = np.asarray(flatten(read)).astype(int)
+    assert pixels.shape == (256, 256, 3)
+    assert pixels[0].mean() < 16
+    assert pixels[-1].mean() > 240
+
+
+def test_transparency_is_white_paper() -> None:
+    assert np.asarray(flatten(Image.new("RGBA", (2, 2), (0, 0, 0, 0)))).min() == 255
+
+
+def test_truncated_images(tmp_path: Path) -> None:
+    path = make_scan(tmp_path / "scan.png", TEXT)
+    path.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(DocumentError, match="damaged or truncated"):
+        load_document(path)
+
+
+@pytest.mark.parametrize("side", [12_000, 30_000])
+def test_decompression_bombs(tmp_path: Path, side: int) -> None:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
+    path = tmp_path / "bomb.png"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", b"") + chunk(b"IEND", b""))
+    with pytest.raises(DocumentError, match=r"Limits\.max_pixels|far too large"):
+        load_document(path)

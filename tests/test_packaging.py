@@ -177,3 +177,9 @@ def test_import_contract_fails_when_violated(tmp_path: Path) -> None:
     broken = run(lint, cwd=project, check=False)
     assert broken.returncode == 1
     assert "dg_sglang.grammar.astray -> dg_sglang.pipelines" in broken.stdout
+
+
+def test_readme_names_every_module() -> None:
+    layout = (ROOT / "README.md").read_text().split("## Layout")[1].split("## Limits")[0]
+    modules = {Path(name).stem for name in sources("*.py")} - {"__init__"}
+    assert [module for module in sorted(modules) if f"`{module}`" not in layout] == []

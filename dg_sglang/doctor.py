@@ -24,7 +24,7 @@ class Check:
     def line(self) -> str:
         """The finding in one line of text."""
         remedy = f" → {self.remedy}" if not self.ok and self.remedy else ""
-        return f"{'ok' if self.ok else 'missing':<8} {self.name:<16} {self.detail}{remedy}"
+        return f"{'ok' if self.ok else 'missing':<8} {self.name:<15} {self.detail}{remedy}"
 
 
 def inspect(model: str = "nano") -> Iterator[Check]:
@@ -101,6 +101,6 @@ def _model(name: str) -> Check:
         engine = Engine.load(name)
         result = engine.generate("Is water wet?", constraint=Choice(("yes", "no")), seed=0)
     except DgError as error:
-        return Check("model", False, f"{name}: {error}")
+        return Check("model", False, " ".join(str(error).split()))
     detail += f", canvas of {engine.canvas_length} tokens, context of {engine.max_context}"
     return Check("model", result.text in ("yes", "no"), f"{detail}; it answers in {result.usage.seconds:.1f} s")

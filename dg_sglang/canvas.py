@@ -115,7 +115,7 @@ class CanvasState:
         return entropy if self._fixed is None else entropy.index_fill(1, self._fixed[0], 0.0)
 
     def pin(self, conditioning: Tensor, off: float) -> None:
-        """Make the self-conditioning logits [L, V] at fixed positions say their token, in place: 0 for it, else `off`."""
+        """Make self-conditioning logits [L, V] say the fixed tokens, in place: 0 for the token, `off` for others."""
         if self._fixed is not None:
             positions, tokens = self._fixed
             conditioning[positions] = off

@@ -7,10 +7,12 @@ from typing import Any
 
 import torch
 
-from dg_sglang.errors import CheckpointError
+from dg_sglang.errors import CheckpointError, ConfigError
 
 BUNDLED = ("nano",)
 MODEL_TYPE = "diffusion_gemma"
+TURN_END = "<turn|>"
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 @dataclass(frozen=True)
@@ -152,3 +154,48 @@ def load_module(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype
             f"{checkpoint.path}: weights are missing: {', '.join(missing[:3])} ({len(missing)} in all)"
         )
     return module.to(device).eval()
+
+
+def end_tokens(checkpoint: Checkpoint, tokenizer: Any) -> frozenset[int]:
+    """What ends an answer: generation_config's eos_token_id, or the tokenizer's end of text and end of turn."""
+    named = checkpoint.generation.get("eos_token_id")
+    if named is None:
+        turn_end = tokenizer.added_tokens_encoder.get(TURN_END)
+        named = [token for token in (tokenizer.eos_token_id, turn_end) if token is not None]
+    ends = frozenset([named] if isinstance(named, int) else named)
+    if not ends:
+        raise CheckpointError(f"{checkpoint.path} names no token that ends an answer (eos_token_id)")
+    return ends
+
+
+def choose_device(device: str | torch.device | None) -> torch.device:
+    """The device asked for; None takes CUDA where there is a GPU, else the CPU.
+
+    Raises:
+        ConfigError: it is unknown, or not in this machine.
+    """
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        target = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise ConfigError(f"unknown device {device!r}: use 'cpu', 'cuda' or 'cuda:0'") from error
+    if target.type == "cuda" and (target.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(
+            f"device {device!r}: there is no such GPU here, or this build of torch can't use it; use 'cpu'"
+        )
+    return target
+
+
+def choose_dtype(dtype: str | torch.dtype | None, device: torch.device) -> torch.dtype:
+    """The dtype asked for; None takes float32 on a CPU, bfloat16 elsewhere.
+
+    Raises:
+        ConfigError: it is not one that the engine runs in.
+    """
+    if dtype is None:
+        return torch.float32 if device.type == "cpu" else torch.bfloat16
+    kind = DTYPES.get(dtype) if isinstance(dtype, str) else dtype
+    if kind is None or kind not in DTYPES.values():
+        raise ConfigError(f"unknown dtype {dtype!r}: use one of {', '.join(DTYPES)}")
+    return kind

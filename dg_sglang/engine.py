@@ -16,16 +16,13 @@ from dg_sglang.automata import AutomatonCache
 from dg_sglang.batch import Batch
 from dg_sglang.chat import Chat
 from dg_sglang.config import GenerationConfig, Whitespace, checkpoint_config
-from dg_sglang.errors import CheckpointError, ConfigError, InputError, PromptTooLongError
+from dg_sglang.errors import ConfigError, InputError, PromptTooLongError
 from dg_sglang.grammar import TokenAutomaton, Vocabulary
 from dg_sglang.model import DiffusionModel
 from dg_sglang.request import GenerationRequest
 from dg_sglang.results import Draft, GenerationResult
 from dg_sglang.sequence import Job
 from dg_sglang.sequence import Sequence as Run
-
-_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-_TURN_END = "<turn|>"
 
 
 class Engine:
@@ -58,7 +55,7 @@ class Engine:
         self.canvas_length = self._model.canvas_length
         self.max_context = self._model.max_context
         self.device, self.dtype = device, dtype
-        self._end_token_ids = _end_tokens(checkpoint, self.tokenizer)
+        self._end_token_ids = checkpoints.end_tokens(checkpoint, self.tokenizer)
         self._lock = threading.RLock()
         self._automata = AutomatonCache()
         pad = checkpoint.generation.get("pad_token_id")
@@ -84,8 +81,8 @@ class Engine:
             CheckpointError: not found, incomplete, or not a DiffusionGemma.
             ConfigError: an unknown device or dtype.
         """
-        target = _device(device)
-        kind = _dtype(dtype, target)
+        target = checkpoints.choose_device(device)
+        kind = checkpoints.choose_dtype(dtype, target)
         return cls(checkpoints.inspect(checkpoints.resolve(name)), target, kind)
 
     @cached_property
@@ -136,9 +133,19 @@ class Engine:
             InputError, ConfigError, GrammarError: the request can't be served; raised before any compute.
             CheckpointError: the checkpoint lacks something that the request needs.
         """
-        request = locals()
-        del request["self"]
-        return self.generate_batch([request | request.pop("settings")])[0]
+        request = {
+            "prompt": prompt,
+            "messages": messages,
+            "input_ids": input_ids,
+            "images": images,
+            "constraint": constraint,
+            "max_new_tokens": max_new_tokens,
+            "seed": seed,
+            "config": config,
+            "thinking": thinking,
+            "fixed_tokens": fixed_tokens,
+        }
+        return self.generate_batch([request | settings])[0]
 
     def stream(
         self,
@@ -159,9 +166,19 @@ class Engine:
 
         Errors are raised by this call, not by the iterator, which may be abandoned at any time.
         """
-        request = locals()
-        del request["self"]
-        return self._drafts(self._prepare(request | request.pop("settings")))
+        request = {
+            "prompt": prompt,
+            "messages": messages,
+            "input_ids": input_ids,
+            "images": images,
+            "constraint": constraint,
+            "max_new_tokens": max_new_tokens,
+            "seed": seed,
+            "config": config,
+            "thinking": thinking,
+            "fixed_tokens": fixed_tokens,
+        }
+        return self._drafts(self._prepare(request | settings))
 
     def generate_batch(
         self, requests: Sequence[GenerationRequest | Mapping[str, Any]], *, batch_size: int = 16
@@ -229,54 +246,29 @@ class Engine:
                 )
             constraint, whitespace = request.constraint, config.policy.whitespace
             automaton = None if constraint is None else self.compile(constraint, whitespace=whitespace)
-        fixed = request.fixed_tokens or {}
-        for position, token in fixed.items():
-            if not 0 <= position < config.max_new_tokens or not 0 <= token < self._model.vocab_size:
-                raise ConfigError(
-                    f"fixed_tokens {{{position}: {token}}}: positions go from 0 to {config.max_new_tokens - 1}, "
-                    f"token ids from 0 to {self._model.vocab_size - 1}"
-                )
         seed = secrets.randbits(32) if request.seed is None else request.seed
-        return Run(
-            Job(prompt, config, seed, automaton, fixed),
+        run = Run(
+            Job(prompt, config, seed, automaton, self._fixed_tokens(request, config)),
             self._model.new_cache(),
             canvas_length=self.canvas_length,
             vocab_size=self._model.vocab_size,
             end_token_ids=self._end_token_ids,
             device=self.device,
         )
+        if request.fixed_tokens:
+            run.check_fixed_tokens()
+        return run
 
-
-def _end_tokens(checkpoint: checkpoints.Checkpoint, tokenizer: Any) -> frozenset[int]:
-    """What ends an answer: generation_config's eos_token_id, or the tokenizer's end of text and end of turn."""
-    named = checkpoint.generation.get("eos_token_id")
-    if named is None:
-        turn_end = tokenizer.added_tokens_encoder.get(_TURN_END)
-        named = [token for token in (tokenizer.eos_token_id, turn_end) if token is not None]
-    ends = frozenset([named] if isinstance(named, int) else named)
-    if not ends:
-        raise CheckpointError(f"{checkpoint.path} names no token that ends an answer (eos_token_id)")
-    return ends
-
-
-def _device(device: str | torch.device | None) -> torch.device:
-    if device is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        target = torch.device(device)
-    except (RuntimeError, TypeError) as error:
-        raise ConfigError(f"unknown device {device!r}: use 'cpu', 'cuda' or 'cuda:0'") from error
-    if target.type == "cuda" and not torch.cuda.is_available():
-        raise ConfigError(
-            f"device {device!r}: there is no CUDA GPU here, or this build of torch can't use it; use 'cpu'"
-        )
-    return target
-
-
-def _dtype(dtype: str | torch.dtype | None, device: torch.device) -> torch.dtype:
-    if dtype is None:
-        return torch.float32 if device.type == "cpu" else torch.bfloat16
-    kind = _DTYPES.get(dtype) if isinstance(dtype, str) else dtype
-    if kind is None or kind not in _DTYPES.values():
-        raise ConfigError(f"unknown dtype {dtype!r}: use one of {', '.join(_DTYPES)}")
-    return kind
+    def _fixed_tokens(self, request: GenerationRequest, config: GenerationConfig) -> Mapping[int, int]:
+        fixed = request.fixed_tokens or {}
+        limit = config.max_new_tokens
+        if request.constraint is not None:  # a later canvas' fixed tokens could contradict what is committed by then
+            limit = min(limit, self.canvas_length)
+        for position, token in fixed.items():
+            if not 0 <= position < limit or not 0 <= token < self._model.vocab_size:
+                raise ConfigError(
+                    f"fixed_tokens {{{position}: {token}}}: positions go from 0 to {limit - 1}"
+                    f"{' (the first canvas) under a constraint' if request.constraint is not None else ''}, "
+                    f"token ids from 0 to {self._model.vocab_size - 1}"
+                )
+        return fixed

@@ -59,6 +59,8 @@ class GenerationRequest:
             raise ConfigError(f"config must be a GenerationConfig, got {type(self.config).__name__}")
         if not isinstance(self.thinking, bool):
             raise ConfigError(f"thinking must be True or False, got {self.thinking!r}")
+        if self.thinking and self.constraint is not None:
+            raise ConfigError("thinking and a constraint exclude one another: the constraint covers the whole answer")
         if self.fixed_tokens is not None:
             pairs = self.fixed_tokens.items() if isinstance(self.fixed_tokens, Mapping) else [(None, None)]
             if not all(_is_int(position) and _is_int(token) for position, token in pairs):

@@ -114,7 +114,7 @@ def _read_joint(scaled: Tensor, state: CanvasState, posterior: Posterior) -> _Re
         best=posterior.mode()[None],
         entropy=entropy,
         accepted=accept(entropy, bound) & within_window(entropy, policy),
-        conditioning=(posterior.tilted_logits() if policy.condition == "tilted" else scaled[0]).clamp(min=_FLOOR),
+        conditioning=posterior.tilted_logits().clamp(min=_FLOOR) if policy.condition == "tilted" else scaled[0],
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dg_sglang.canvas import CanvasState
+from dg_sglang.grammar import CanvasPosterior
 from dg_sglang.results import Draft, GenerationResult, Usage
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Sequence:
         self._steps = 0
         self._ended = False
         self._state = 0 if job.automaton is None else job.automaton.start
+        self._posterior: CanvasPosterior | None = None
         self._generator = torch.Generator(device).manual_seed(job.seed)
         self._started = time.perf_counter()
         self.canvas = self._new_canvas()
@@ -73,6 +75,12 @@ class Sequence:
         """The seconds of the result count from here."""
         self._started = time.perf_counter()
 
+    def check_fixed_tokens(self) -> None:
+        """Raises GrammarError when the first canvas' fixed tokens leave no valid answer, which shows under any logits."""
+        if self._posterior is not None:
+            self._posterior.update(torch.zeros(self._length, self._vocab_size))
+            _ = self._posterior.log_z
+
     def _new_canvas(self) -> CanvasState:
         done, config, automaton = len(self.committed), self.job.config, self.job.automaton
         fixed = {
@@ -80,11 +88,9 @@ class Sequence:
             for position, token in self.job.fixed_tokens.items()
             if done <= position < done + self._length
         }
-        posterior = None
+        self._posterior = None
         if automaton is not None:
-            from dg_sglang.grammar import CanvasPosterior
-
-            posterior = CanvasPosterior(
+            self._posterior = CanvasPosterior(
                 automaton,
                 self._length,
                 start=self._state,
@@ -97,7 +103,7 @@ class Sequence:
             self._generator,
             length=self._length,
             vocab_size=self._vocab_size,
-            posterior=posterior,
+            posterior=self._posterior,
             fixed=fixed,
         )
 

@@ -1,0 +1,64 @@
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dg_sglang.errors import ImageError
+from dg_sglang.vision.images import load_image, load_images
+
+
+def encoded(image: Image.Image, kind: str = "PNG") -> bytes:
+    buffer = BytesIO()
+    image.save(buffer, kind)
+    return buffer.getvalue()
+
+
+def test_paths_bytes_and_pictures_are_the_same(tmp_path: Path) -> None:
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 255, (4, 5, 3), np.uint8))
+    file = tmp_path / "a.png"
+    file.write_bytes(encoded(picture))
+    loaded = load_images([picture, encoded(picture), file, str(file)])
+    assert all(np.array_equal(np.array(image), np.array(picture)) for image in loaded)
+    assert load_images(picture) == [picture]
+
+
+def test_everything_becomes_rgb_with_white_behind_transparency() -> None:
+    assert load_image(Image.new("L", (2, 2), 7)).getpixel((0, 0)) == (7, 7, 7)
+    assert load_image(Image.new("RGBA", (2, 2), (0, 0, 0, 0))).getpixel((0, 0)) == (255, 255, 255)
+    assert load_image(Image.new("CMYK", (2, 2))).mode == "RGB"
+
+
+def test_rotation_in_the_file_is_applied() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn by 90 degrees
+    buffer = BytesIO()
+    Image.new("RGB", (4, 2)).save(buffer, "JPEG", exif=exif)
+    assert load_image(buffer.getvalue()).size == (2, 4)
+
+
+@pytest.mark.parametrize("source", [3, None, {"image": 1}, np.zeros((2, 2, 3))])
+def test_not_an_image_at_all(source: object) -> None:
+    with pytest.raises(ImageError, match="image 2 must be a PIL image, a path or bytes"):
+        load_images([Image.new("RGB", (2, 2)), source])
+
+
+def test_broken_files(tmp_path: Path) -> None:
+    whole = encoded(Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64, 3), np.uint8)))
+    for content in (b"", b"not an image", whole[:100], whole[: len(whole) // 2]):
+        with pytest.raises(ImageError, match="can't be read as an image"):
+            load_image(content)
+    (tmp_path / "a.png").write_bytes(b"%PDF-1.4")
+    with pytest.raises(ImageError, match="can't be read"):
+        load_image(tmp_path / "a.png")
+    with pytest.raises(ImageError, match="no such file"):
+        load_image(tmp_path / "b.png")
+    with pytest.raises(ImageError, match="URL"):
+        load_image("https://example.org/a.png")
+
+
+def test_a_decompression_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
+    with pytest.raises(ImageError, match="can't be read"):
+        load_image(encoded(Image.new("RGB", (50, 50))))

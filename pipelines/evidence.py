@@ -1,9 +1,9 @@
 """Where each value stands in the document.
 
 A value that occurs several times is traced to one place, chosen so: in a list's records, the occurrence nearest to the
-record's words that occur only once, and not one that an earlier record took; elsewhere, the occurrence with most
-words of the field's name or description before it, in its line or the line above; then the first one. `occurrences`
-says how many there are.
+record's words that occur only once, and not one that an earlier record took; elsewhere, the occurrence that words of
+the field's name or description precede most closely, in its line or (with less weight) the line above; then the first
+one. `occurrences` says how many there are.
 """
 
 import re
@@ -63,6 +63,8 @@ def trace(claims: Sequence[Claim], segments: Sequence[Segment]) -> dict[Path, Tr
     """Trace every claim to one place of the document. See the module's text for the choice among several."""
     traced: dict[Path, Traced] = {}
     taken: set[int] = set()
+    document = list({place.start: place for segment in segments for place in segment.places}.values())
+    document.sort(key=lambda place: place.start)
     found = {claim.path: _occurrences(claim.verbatim, segments) for claim in claims}
     for record in _records(claims):
         spots = {claim.path: found[claim.path][0] for claim in record}
@@ -78,7 +80,7 @@ def trace(claims: Sequence[Claim], segments: Sequence[Segment]) -> dict[Path, Tr
                 taken.update(place.start for place in chosen)
                 anchors.append(chosen[0])
             else:
-                chosen = max(candidates, key=lambda places: _label_words(claim.node, places[0], segments))
+                chosen = max(candidates, key=lambda places: _label_weight(claim.node, places[0], document))
             traced[claim.path] = Traced(chosen, len(candidates), fuzzy)
     return traced
 
@@ -116,14 +118,14 @@ def _distance(one: Place, other: Place) -> float:
     return abs(one.page - other.page) * 1e6 + abs(one.word.box[3] - other.word.box[3])
 
 
-def _label_words(node: Node, first: Place, segments: Sequence[Segment]) -> int:
+def _label_weight(node: Node, first: Place, places: Sequence[Place]) -> float:
+    """Words of the field's name and description before `first`: 1, 1/2, 1/3, … by distance, 1/10 in the line above."""
     wanted = _words(f"{node.name} {node.description}")
-    before = set()
-    for segment in segments:
-        for place in segment.places:
-            if place.page == first.page and first.line - 1 <= place.line <= first.line and place.start < first.start:
-                before |= _words(place.word.text)
-    return len(wanted & before)
+    near = [place for place in places if place.page == first.page and place.start < first.start]
+    line = [place for place in near if place.line == first.line]
+    above = [place for place in near if place.line == first.line - 1]
+    weight = sum(1 / distance for distance, place in enumerate(reversed(line), 1) if wanted & _words(place.word.text))
+    return weight + sum(0.1 for place in above if wanted & _words(place.word.text))
 
 
 def _words(text: str) -> set[str]:

@@ -120,7 +120,7 @@ def extract(
     segments = segments_of(document)
     spans = {kind: pieces(document.text, kind) for kind in SPAN_KINDS}
     if progress:
-        progress(f"extracting {len(root.children)} fields in {len(groups)} group(s)")
+        progress(f"extracting {_count(root.children, 'field')} in {_count(groups, 'group')}")
     requests = [_request(group, document, segments, spans, seed, constrained) | settings for group in groups]
     started = time.perf_counter()
     results = engine.generate_batch(requests)
@@ -143,6 +143,10 @@ def extract(
 
 
 _KEPT = ("evidence", "data", "raw", "usage", "warnings", "document")
+
+
+def _count(things: Sequence[object], name: str) -> str:
+    return f"{len(things)} {name}{'' if len(things) == 1 else 's'}"
 
 
 def _request(

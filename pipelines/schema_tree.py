@@ -161,6 +161,7 @@ class _Reader:
         nullable = "null" in types and len(types) > 1
         types = [one for one in types if one != "null" or not nullable]
         if len(types) != 1 or types[0] == "null":
+            self._refuse(used - {"type"}.union(*_USED.values(), *_CHECKED_AFTER.values()), at, "is not supported")
             message = (
                 "one type is needed (besides null)"
                 if types

@@ -1,0 +1,66 @@
+from made_documents import document_of
+
+from dg_sglang.pipelines.evidence import Claim, Path, Traced, trace
+from dg_sglang.pipelines.schema_tree import Node
+from dg_sglang.pipelines.segments import segments_of
+
+INVOICE = document_of(
+    [
+        "Invoice 4711          Delivery date   03.05.2024",
+        "                      Invoice date    03.05.2024",
+        "",
+        "Bread           2      1,00      2,00",
+        "Milk            1      2,00      2,00",
+        "Total                            4,00",
+    ],
+    ["Bread again 4711"],
+)
+
+
+def traced(values: dict[Path, str], description: str = "") -> dict[Path, Traced]:
+    claims = [Claim(path, Node(str(path[-1]), "", "text", description), value) for path, value in values.items()]
+    return trace(claims, segments_of(INVOICE))
+
+
+def where(found: Traced) -> tuple[int, int, str]:
+    return found.places[0].page, found.places[0].line, " ".join(place.word.text for place in found.places)
+
+
+def test_a_value_that_occurs_once() -> None:
+    found = traced({("total",): "4,00"})[("total",)]
+    assert where(found) == (1, 4, "4,00")
+    assert found.occurrences == 1
+    assert not found.fuzzy
+
+
+def test_the_label_decides_among_several() -> None:
+    assert where(traced({("invoice_date",): "03.05.2024"})[("invoice_date",)])[1] == 1
+    assert where(traced({("deliveryDate",): "03.05.2024"})[("deliveryDate",)])[1] == 0
+    assert traced({("x",): "03.05.2024"})[("x",)].occurrences == 2
+
+
+def test_without_a_label_the_first_one_counts() -> None:
+    assert where(traced({("number",): "4711"})[("number",)])[:2] == (1, 0)
+
+
+def test_records_keep_together_and_take_different_words() -> None:
+    found = traced(
+        {
+            ("items", 0, "name"): "Bread",
+            ("items", 0, "price"): "1,00",
+            ("items", 0, "amount"): "2,00",
+            ("items", 1, "name"): "Milk",
+            ("items", 1, "price"): "2,00",
+            ("items", 1, "amount"): "2,00",
+        }
+    )
+    assert [where(found[path])[1] for path in found] == [2, 2, 2, 3, 3, 3]
+    places = [traced.places[0].start for traced in found.values()]
+    assert len(set(places)) == len(places)
+
+
+def test_what_stands_nowhere_or_only_loosely() -> None:
+    found = traced({("a",): "Butter", ("b",): "MILK", ("c",): "Bread\nagain"})
+    assert found[("a",)] == Traced()
+    assert found[("b",)].fuzzy
+    assert where(found[("c",)]) == (2, 0, "Bread again")

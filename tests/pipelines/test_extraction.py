@@ -1,0 +1,143 @@
+import datetime as dt
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from made_documents import document_of, make_pdf
+from pydantic import BaseModel, Field, field_validator
+
+from dg_sglang import Engine
+from dg_sglang.errors import DocumentError, ExtractionError, UnsupportedSchemaError
+from dg_sglang.pipelines import Evidence, ExtractionResult, extract
+
+DOCUMENT = document_of(["Rechnung 4711", "", "vom 03.05.2024", "", "2 Stk.     1.234,50 €"])
+
+
+class Row(BaseModel):
+    name: str
+    price: Decimal | None = None
+
+
+class Bill(BaseModel):
+    number: str
+    date: dt.date | None = None
+    total: Decimal
+    status: Literal["open", "paid"]
+    rows: list[Row] = []
+
+
+def leaves(tree: Any) -> list[Evidence]:
+    if isinstance(tree, Evidence):
+        return [tree]
+    return [leaf for branch in (tree.values() if isinstance(tree, dict) else tree) for leaf in leaves(branch)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_random_model_still_gives_a_valid_and_grounded_value(engine: Engine, seed: int) -> None:
+    result = extract(DOCUMENT, Bill, engine=engine, seed=seed)
+    assert isinstance(result.value, Bill)
+    assert result.evidence.keys() == Bill.model_fields.keys()
+    assert len(result.evidence["rows"]) == len(result.value.rows)
+    found = leaves(result.evidence)
+    assert all(leaf.match in ("exact", "normalised") for leaf in found if leaf.verbatim is not None)
+    assert all(leaf.confidence is not None and 0 <= leaf.confidence <= 1 for leaf in found)
+    number = result.evidence["number"]
+    assert number.verbatim == result.value.number
+    assert number.page == 1
+    assert number.boxes
+    assert result.usage.canvases >= 2
+    assert result.usage.denoising_steps > 0
+
+
+def test_the_same_seed_gives_the_same_result(engine: Engine) -> None:
+    first, second = (extract(DOCUMENT, Bill, engine=engine, seed=5) for _ in range(2))
+    assert first.value == second.value
+    assert first.raw == second.raw
+
+
+def test_a_json_schema_gives_a_validated_dict(engine: Engine) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"date": {"type": "string", "format": "date"}, "price": {"type": "number", "minimum": 0}},
+        "required": ["date", "price"],
+    }
+    result = extract(DOCUMENT, schema, engine=engine, seed=1)
+    assert result.value["date"] == "2024-05-03"
+    assert result.value["price"] >= 0
+    assert result.evidence["date"].match == "normalised"
+
+
+def test_files_are_read_and_results_are_json(engine: Engine, tmp_path: Path) -> None:
+    path = make_pdf(tmp_path / "bill.pdf", [[(72, 72, "Rechnung 4711"), (72, 100, "9,50 EUR")]])
+    messages: list[str] = []
+    result = extract(path, Bill, engine=engine, seed=1, progress=messages.append)
+    data = json.loads(json.dumps(result.to_json()))
+    assert data["document"] == {
+        "name": "bill.pdf",
+        "pages": [{"number": 1, "width": 595.0, "height": 842.0, "source": "text"}],
+    }
+    assert data["value"].keys() == data["evidence"].keys() == Bill.model_fields.keys()
+    assert len(data["evidence"]["number"]["boxes"][0]) == 4
+    assert data["usage"]["canvases"] == result.usage.canvases
+    assert messages == ["extracting 5 fields in 4 groups"]
+
+
+def test_what_the_document_lacks_but_the_schema_requires_fails_by_name(engine: Engine) -> None:
+    class Dated(BaseModel):
+        date: dt.date
+        number: str
+
+    with pytest.raises(ExtractionError, match=r"made\.pdf: date: the schema requires it") as caught:
+        extract(document_of(["no day is named here"]), Dated, engine=engine, seed=1)
+    (failure,) = caught.value.failures
+    assert (failure.field, failure.raw) == ("date", None)
+    assert isinstance(caught.value.partial, ExtractionResult)
+    assert caught.value.partial.value is None
+    assert caught.value.partial.data.keys() == {"number"}
+
+
+def test_a_validator_that_objects_fails_with_the_raw_text(engine: Engine) -> None:
+    class Strict(BaseModel):
+        date: dt.date
+        price: Decimal = Field(gt=1_000_000)
+
+        @field_validator("date")
+        @classmethod
+        def never(cls, value: dt.date) -> dt.date:
+            raise ValueError("no day is good enough")
+
+    with pytest.raises(ExtractionError, match="no day is good enough") as caught:
+        extract(DOCUMENT, Strict, engine=engine, seed=1)
+    date, price = caught.value.failures
+    assert (date.field, date.raw) == ("date", "03.05.2024")
+    assert price.field == "price"
+    assert price.raw in ("4711", "2", "1.234,50")
+
+
+def test_a_json_schema_keyword_checked_afterwards_fails_by_name(engine: Engine) -> None:
+    schema = {"type": "object", "properties": {"number": {"type": "string", "pattern": "^X"}}, "required": ["number"]}
+    with pytest.raises(ExtractionError, match=r"number: .* does not match") as caught:
+        extract(DOCUMENT, schema, engine=engine, seed=1)
+    assert caught.value.failures[0].raw is not None
+
+
+def test_a_long_document_is_cut_with_a_warning(engine: Engine) -> None:
+    long = document_of(*[[f"Zeile {line} der Seite {page}" for line in range(40)] for page in range(5)])
+    result = extract(long, Bill, engine=engine, seed=1)
+    assert "the document is longer than the model's context" in result.warnings[0]
+    assert len(result.document.text) < len(long.text)
+
+
+def test_without_the_grammar_a_random_model_fails(engine: Engine) -> None:
+    with pytest.raises(ExtractionError, match="the answer is not JSON") as caught:
+        extract(DOCUMENT, Bill, engine=engine, seed=1, constrained=False)
+    assert caught.value.partial.usage.canvases > 0
+
+
+def test_the_schema_is_checked_before_the_document(engine: Engine) -> None:
+    with pytest.raises(UnsupportedSchemaError):
+        extract("missing.pdf", {"type": "string"}, engine=engine)
+    with pytest.raises(DocumentError):
+        extract("missing.pdf", Bill, engine=engine)

@@ -1,6 +1,7 @@
 """From loose words to lines of text that keep the page's layout."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from statistics import median
 
 from dg_sglang.pipelines.document import Line, Word
@@ -13,12 +14,16 @@ PARAGRAPH_GAP = 0.9
 """A vertical gap from this many average word heights on becomes a blank line."""
 
 
-def build_lines(words: Sequence[Word]) -> tuple[Line, ...]:
-    """Group the words of one page into lines, top to bottom, each from left to right.
+Direction = tuple[int, int]
+"""Where a text's baseline runs on the page: (1, 0) to the right, (0, 1) down, (-1, 0) to the left, (0, -1) up."""
 
-    A word joins the line whose vertical extent it shares by at least half of the smaller height.
+
+def build_lines(words: Sequence[Word], direction: Direction = (1, 0)) -> tuple[Line, ...]:
+    """Group the words of one page, all running in `direction`, into lines as their reader sees them.
+
+    A word joins the line whose extent across the direction it shares by at least half of the smaller height.
     """
-    words = [word for word in words if word.text.strip()]
+    words = [_turned(word, direction) for word in words if word.text.strip()]
     if not words:
         return ()
     rows = _rows(words)
@@ -28,9 +33,29 @@ def build_lines(words: Sequence[Word]) -> tuple[Line, ...]:
     bottom = None
     for row in rows:
         top = min(word.box[1] for word in row)
-        lines.append(_line(row, character, bottom is not None and top - bottom >= PARAGRAPH_GAP * height))
+        line = _line(row, character, bottom is not None and top - bottom >= PARAGRAPH_GAP * height)
+        lines.append(replace(line, words=tuple(_turned(word, (direction[0], -direction[1])) for word in row)))
         bottom = max(word.box[3] for word in row)
     return tuple(lines)
+
+
+def join_lines(parts: Iterable[tuple[Line, ...]]) -> tuple[Line, ...]:
+    """The lines of one page's parts one after the other, with a gap between parts."""
+    joined: list[Line] = []
+    for lines in parts:
+        first = [replace(lines[0], space_before=True)] if joined and lines else list(lines[:1])
+        joined += [*first, *lines[1:]]
+    return tuple(joined)
+
+
+def _turned(word: Word, direction: Direction) -> Word:
+    """The word in coordinates along `direction` and, to its right hand, across it."""
+    if direction == (1, 0):
+        return word
+    (x0, y0, x1, y1), (cos, sin) = word.box, direction
+    along = sorted((x0 * cos + y0 * sin, x1 * cos + y1 * sin))
+    across = sorted((y0 * cos - x0 * sin, y1 * cos - x1 * sin))
+    return replace(word, box=(along[0], across[0], along[1], across[1]))
 
 
 def _rows(words: Sequence[Word]) -> list[list[Word]]:

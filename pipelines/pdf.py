@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dg_sglang.errors import DocumentError
 from dg_sglang.pipelines.document import Limits, Page, Word
-from dg_sglang.pipelines.layout import build_lines
+from dg_sglang.pipelines.layout import Direction, build_lines, join_lines
 
 if TYPE_CHECKING:
     import pymupdf
@@ -68,10 +68,11 @@ def _tail(path: Path) -> bytes:
 
 def _read_page(page: "pymupdf.Page", path: Path, limits: Limits, progress: Callable[[str], None] | None) -> Page:
     number, (width, height) = page.number + 1, (page.rect.width, page.rect.height)
-    words = _text_layer(page)
-    letters = sum(character.isalnum() for word in words for character in word.text)
-    if letters >= MIN_LETTERS or (words and not page.get_images()):
-        return Page(number, width, height, build_lines(words), "text")
+    groups = _text_layer(page)
+    letters = sum(character.isalnum() for words in groups.values() for word in words for character in word.text)
+    if letters >= MIN_LETTERS or (groups and not page.get_images()):
+        ordered = sorted(groups.items(), key=lambda group: -len(group[1]))  # a stamp or side note after the body
+        return Page(number, width, height, join_lines(build_lines(words, way) for way, words in ordered), "text")
     if not page.get_images() and not page.get_drawings():
         return Page(number, width, height, (), "text")
     if progress:
@@ -79,18 +80,31 @@ def _read_page(page: "pymupdf.Page", path: Path, limits: Limits, progress: Calla
     return Page(number, width, height, build_lines(_ocr(page, path, limits)), "ocr")
 
 
-def _text_layer(page: "pymupdf.Page") -> list[Word]:
-    """The page's words in display coordinates, clipped to the visible page."""
+def _text_layer(page: "pymupdf.Page") -> dict[Direction, list[Word]]:
+    """The page's words in display coordinates, by the direction in which they run."""
     import pymupdf
 
-    flags = pymupdf.TEXTFLAGS_WORDS & ~pymupdf.TEXT_PRESERVE_LIGATURES
-    raw: list[tuple[Any, ...]] = page.get_text("words", flags=flags)
-    words: list[Word] = []
-    for x0, y0, x1, y1, text, *_ in raw:
+    layer = page.get_textpage(flags=pymupdf.TEXTFLAGS_WORDS & ~pymupdf.TEXT_PRESERVE_LIGATURES)
+    ways = {
+        (block["number"], index): _direction(line["dir"], page.rotation)
+        for block in layer.extractDICT()["blocks"]
+        for index, line in enumerate(block["lines"])
+    }
+    groups: dict[Direction, list[Word]] = {}
+    for x0, y0, x1, y1, text, block, line, _ in layer.extractWORDS():
         rect = pymupdf.Rect(x0, y0, x1, y1) * page.rotation_matrix
         rect.normalize()
-        words.extend(Word(part, tuple(rect)) for part in text.split())
-    return words
+        groups.setdefault(ways[block, line], []).extend(Word(part, tuple(rect)) for part in text.split())
+    return groups
+
+
+def _direction(vector: tuple[float, float], rotation: int) -> Direction:
+    """The nearest of the four directions, on the page as it is displayed (turned clockwise by `rotation` degrees)."""
+    x, y = vector
+    way: Direction = (1 if x > 0 else -1, 0) if abs(x) >= abs(y) else (0, 1 if y > 0 else -1)
+    for _ in range(rotation // 90 % 4):
+        way = (-way[1], way[0])
+    return way
 
 
 def _ocr(page: "pymupdf.Page", path: Path, limits: Limits) -> list[Word]:

@@ -29,6 +29,28 @@ def test_boxes_of_rotated_pages_lie_on_the_page_as_displayed(tmp_path: Path, rot
         x0, y0, x1, y1 = place.word.box
         assert 0 <= x0 < x1 <= page.width
         assert 0 <= y0 < y1 <= page.height
+    assert document.text.splitlines()[-1] == "Thank you"
+
+
+@pytest.mark.parametrize("angle", [90, 180, 270])
+def test_a_page_of_sideways_text_is_read_in_its_own_direction(tmp_path: Path, angle: int) -> None:
+    path = tmp_path / "a.pdf"
+    with pymupdf.open() as pdf:
+        page = pdf.new_page(width=600, height=600)
+        for line, text in enumerate(("first line", "second line")):
+            across = 20 * line
+            at = {90: (100 + across, 300), 180: (300, 200 - across), 270: (200 - across, 100)}[angle]
+            page.insert_text(at, text, rotate=angle)
+        pdf.save(path)
+    assert load_document(path).text.splitlines() == ["first line", "second line"]
+
+
+def test_a_side_note_stays_out_of_the_lines(tmp_path: Path) -> None:
+    path = make_pdf(tmp_path / "a.pdf", [TEXT])
+    with pymupdf.open(path) as pdf:
+        pdf[0].insert_text((40, 160), "Copyright 2013", rotate=90)
+        pdf.saveIncr()
+    assert load_document(path).text.splitlines()[-1] == "Copyright 2013"
 
 
 def test_encrypted_files_need_their_password(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from dg_sglang.sampler import denoise_step
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence as Rows
+    from collections import abc
 
     from dg_sglang.canvas import CanvasState
     from dg_sglang.model import Context, DiffusionModel
@@ -33,7 +33,7 @@ class Batch:
         prompt = sequence.job.prompt
         self._model.encode(prompt.ids, sequence.cache, images=prompt.images)
 
-    def step(self, sequences: Rows[Sequence]) -> None:
+    def step(self, sequences: abc.Sequence[Sequence]) -> None:
         """One denoising step of every sequence's canvas."""
         canvases = [sequence.canvas for sequence in sequences]
         unchanged = len(canvases) == len(self._canvases) and all(map(_same, canvases, self._canvases))

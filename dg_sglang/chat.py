@@ -31,11 +31,12 @@ class Chat:
         self._image_processor = image_processor
         self._image_token_id = image_token_id
         self._name = name
-        added = {str(token): index for index, token in tokenizer.added_tokens_decoder.items()}
+        added = tokenizer.added_tokens_decoder
         self._hidden = set(tokenizer.all_special_ids) | {
-            index for index, token in tokenizer.added_tokens_decoder.items() if token.special
+            index for index, token in added.items() if token.special or _is_marker(token.content)
         }
-        self._open, self._close = added.get(CHANNEL_OPEN), added.get(CHANNEL_CLOSE)
+        ids = {token.content: index for index, token in added.items()}
+        self._open, self._close = ids.get(CHANNEL_OPEN), ids.get(CHANNEL_CLOSE)
 
     def encode(self, request: GenerationRequest, vocab_size: int) -> Prompt:
         """The prompt of a request.
@@ -102,33 +103,36 @@ class Chat:
         names = ("pixel_values", "image_position_ids")
         return Prompt(ids, {name: processed[name] for name in names} | {"mm_token_type_ids": kinds})
 
-    def split(self, answer: Sequence[int], prompt: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Divide an answer into the tokens inside thinking channels and those outside.
+    def read(self, answer: Sequence[int], prompt: Sequence[int]) -> tuple[str, str]:
+        """The thinking and the text of an answer, without special tokens.
 
-        The channel may have been opened by the prompt's end; one that never closes takes everything after it.
+        Thinking is what stands inside channels. The prompt's end may have opened one; one that never closes takes all
+        that follows.
         """
-        inside = self._left_open(prompt)
-        thinking: list[int] = []
+        thoughts: list[list[int]] = [[]]
         text: list[int] = []
+        inside = self._left_open(prompt)
         for token in answer:
             if token in (self._open, self._close):
                 inside = token == self._open
+                thoughts.append([])
             else:
-                (thinking if inside else text).append(token)
-        return thinking, text
+                (thoughts[-1] if inside else text).append(token)
+        pieces = [self._decode(thought).removeprefix(THOUGHT).strip() for thought in thoughts]
+        return "\n".join(filter(None, pieces)), self._decode(text)
 
     def _left_open(self, prompt: Sequence[int]) -> bool:
         last = next((token for token in reversed(prompt) if token in (self._open, self._close)), None)
         return last is not None and last == self._open
 
-    def read(self, answer: Sequence[int], prompt: Sequence[int]) -> tuple[str, str]:
-        """The thinking and the text of an answer, special tokens left out."""
-        thinking, text = (self._decode(tokens) for tokens in self.split(answer, prompt))
-        return thinking.removeprefix(THOUGHT).strip(), text
-
     def _decode(self, tokens: Sequence[int]) -> str:
         decoded: str = self.tokenizer.decode([token for token in tokens if token not in self._hidden])
         return decoded
+
+
+def _is_marker(token: str) -> bool:
+    """Gemma's control tokens: <|turn>, <turn|>, <|image|> …"""
+    return token.startswith("<|") or token.endswith("|>")
 
 
 def _take_pictures(

@@ -3,8 +3,8 @@
 import dataclasses
 import secrets
 import threading
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import abc, deque
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -21,8 +21,7 @@ from dg_sglang.grammar import TokenAutomaton, Vocabulary
 from dg_sglang.model import DiffusionModel
 from dg_sglang.request import GenerationRequest
 from dg_sglang.results import Draft, GenerationResult
-from dg_sglang.sequence import Job
-from dg_sglang.sequence import Sequence as Run
+from dg_sglang.sequence import Job, Sequence
 
 
 class Engine:
@@ -116,8 +115,8 @@ class Engine:
         self,
         prompt: str | None = None,
         *,
-        messages: Sequence[Mapping[str, Any]] | None = None,
-        input_ids: Sequence[int] | torch.Tensor | None = None,
+        messages: abc.Sequence[Mapping[str, Any]] | None = None,
+        input_ids: abc.Sequence[int] | torch.Tensor | None = None,
         images: Any = None,
         constraint: Any = None,
         max_new_tokens: int | None = None,
@@ -151,8 +150,8 @@ class Engine:
         self,
         prompt: str | None = None,
         *,
-        messages: Sequence[Mapping[str, Any]] | None = None,
-        input_ids: Sequence[int] | torch.Tensor | None = None,
+        messages: abc.Sequence[Mapping[str, Any]] | None = None,
+        input_ids: abc.Sequence[int] | torch.Tensor | None = None,
         images: Any = None,
         constraint: Any = None,
         max_new_tokens: int | None = None,
@@ -181,7 +180,7 @@ class Engine:
         return self._drafts(self._prepare(request | settings))
 
     def generate_batch(
-        self, requests: Sequence[GenerationRequest | Mapping[str, Any]], *, batch_size: int = 16
+        self, requests: abc.Sequence[GenerationRequest | Mapping[str, Any]], *, batch_size: int = 16
     ) -> list[GenerationResult]:
         """Answer several requests together, each with its own prompt length, settings, constraint and seed.
 
@@ -195,41 +194,43 @@ class Engine:
         Raises:
             As `generate`.
         """
-        if isinstance(requests, Mapping | str) or not isinstance(requests, Sequence):
+        if isinstance(requests, Mapping | str) or not isinstance(requests, abc.Sequence):
             raise InputError(f"requests must be a list of requests, got {type(requests).__name__}")
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
             raise ConfigError(f"batch_size must be an integer >= 1, got {batch_size!r}")
-        runs = [self._prepare(request) for request in requests]
-        waiting = deque(runs)
-        running: list[Run] = []
+        waiting = deque(enumerate([self._prepare(request) for request in requests]))
+        running: dict[int, Sequence] = {}
+        results: dict[int, GenerationResult] = {}
         batch = Batch(self._model)
         while waiting or running:
             with self._lock:
                 while waiting and len(running) < batch_size:
-                    running.append(waiting.popleft())
-                    batch.start(running[-1])
-                batch.step(running)
-                for run in running:
-                    if run.canvas.done:
-                        batch.commit(run)
-                running = [run for run in running if not run.finished]
-        return [run.result(self._chat) for run in runs]
+                    index, sequence = waiting.popleft()
+                    batch.start(sequence)
+                    running[index] = sequence
+                batch.step(list(running.values()))
+                for index, sequence in list(running.items()):
+                    if sequence.canvas.done:
+                        batch.commit(sequence)
+                    if sequence.finished:
+                        results[index] = running.pop(index).result(self._chat)
+        return [results[index] for index in sorted(results)]
 
-    def _drafts(self, run: Run) -> Iterator[Draft]:
+    def _drafts(self, sequence: Sequence) -> Iterator[Draft]:
         batch = Batch(self._model)
         with self._lock:
-            batch.start(run)
-        while not run.finished:
+            batch.start(sequence)
+        while not sequence.finished:
             with self._lock:
-                batch.step([run])
-                draft = run.draft(self._chat)
-                if run.canvas.done:
-                    batch.commit(run)
-                if run.finished:
-                    draft = dataclasses.replace(draft, result=run.result(self._chat))
+                batch.step([sequence])
+                draft = sequence.draft(self._chat)
+                if sequence.canvas.done:
+                    batch.commit(sequence)
+                if sequence.finished:
+                    draft = dataclasses.replace(draft, result=sequence.result(self._chat))
             yield draft
 
-    def _prepare(self, values: GenerationRequest | Mapping[str, Any]) -> Run:
+    def _prepare(self, values: GenerationRequest | Mapping[str, Any]) -> Sequence:
         """Check everything about a request that can be checked without the model."""
         if not isinstance(values, GenerationRequest | Mapping):
             raise InputError(
@@ -247,7 +248,7 @@ class Engine:
             constraint, whitespace = request.constraint, config.policy.whitespace
             automaton = None if constraint is None else self.compile(constraint, whitespace=whitespace)
         seed = secrets.randbits(32) if request.seed is None else request.seed
-        run = Run(
+        sequence = Sequence(
             Job(prompt, config, seed, automaton, self._fixed_tokens(request, config)),
             self._model.new_cache(),
             canvas_length=self.canvas_length,
@@ -256,8 +257,8 @@ class Engine:
             device=self.device,
         )
         if request.fixed_tokens:
-            run.check_fixed_tokens()
-        return run
+            sequence.check_fixed_tokens()
+        return sequence
 
     def _fixed_tokens(self, request: GenerationRequest, config: GenerationConfig) -> Mapping[int, int]:
         fixed = request.fixed_tokens or {}

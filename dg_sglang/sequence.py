@@ -76,7 +76,7 @@ class Sequence:
         self._started = time.perf_counter()
 
     def check_fixed_tokens(self) -> None:
-        """Raises GrammarError when the first canvas' fixed tokens leave no valid answer, which shows under any logits."""
+        """Raises GrammarError if the fixed tokens of the first canvas leave no valid answer, under any logits."""
         if self._posterior is not None:
             self._posterior.update(torch.zeros(self._length, self._vocab_size))
             _ = self._posterior.log_z
@@ -133,11 +133,11 @@ class Sequence:
         end = next((index for index, token in enumerate(tokens) if token in self._end_token_ids), len(tokens))
         return tokens[: end + 1]
 
-    def draft(self, chat: Chat, result: GenerationResult | None = None) -> Draft:
+    def draft(self, chat: Chat) -> Draft:
         """The answer as it stands after the latest denoising step."""
         tokens = self.committed + self._cut(self.canvas.best[0].tolist())
         text = chat.read(tokens, self.job.prompt.ids)[1]
-        return Draft(self.canvas.steps, self._canvases, text, tokens, result)
+        return Draft(self.canvas.steps, self._canvases, text, tokens)
 
     def result(self, chat: Chat) -> GenerationResult:
         """The finished request."""

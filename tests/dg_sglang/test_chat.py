@@ -11,7 +11,6 @@ from dg_sglang.chat import Chat, Prompt
 from dg_sglang.errors import CheckpointError, ImageError, InputError
 from dg_sglang.request import GenerationRequest
 
-OPEN, CLOSE, END = (SPECIAL_TOKENS.index(token) for token in ("<|channel>", "<channel|>", "<turn|>"))
 PICTURE = Image.new("RGB", (60, 60), "red")
 
 
@@ -120,11 +119,11 @@ def ids(chat: Chat, text: str) -> list[int]:
         ("<|channel>thought\nno end", "", "no end", ""),
         ("goes on<channel|>hello", "<|channel>thought\n", "goes on", "hello"),
         ("hello", "<|channel>thought\n<channel|>", "", "hello"),
-        ("a<|channel>thought\none<channel|>b<|channel>thought\ntwo<channel|>c", "", "one\nthought\ntwo", "abc"),
+        ("a<|channel>thought\none<channel|>b<|channel>thought\ntwo<channel|>c", "", "one\ntwo", "abc"),
         ("a<|tool_call>b<|image|>c<bos><eos>", "", "", "abc"),
     ],
 )
 def test_thinking_is_split_and_special_tokens_never_leak(
     chat: Chat, answer: str, prompt: str, thinking: str, text: str
 ) -> None:
-    assert chat.read(ids(chat, answer), ids(chat, prompt)) == (thinking.replace("one\nthought", "onethought"), text)
+    assert chat.read(ids(chat, answer), ids(chat, prompt)) == (thinking, text)

@@ -182,3 +182,8 @@ def test_the_policy_of_the_checkpoint_is_the_default(tmp_path: Path) -> None:
     assert engine.config.policy.stop_after == 2
     result = engine.generate("a", seed=0, constraint={"type": "array", "items": {"type": "integer"}, "minItems": 3})
     assert result.text == result.text.replace(" ", "").replace("\n", "")
+
+
+def test_each_result_counts_its_own_seconds(engine: Engine) -> None:
+    short, long = engine.generate_batch([{"prompt": "a", "max_new_tokens": 4}, {"prompt": "b", "max_new_tokens": 160}])
+    assert short.usage.seconds < 0.7 * long.usage.seconds

@@ -109,6 +109,8 @@ def extract(
     if engine is None:
         from dg_sglang.engine import Engine
 
+        if progress:
+            progress(f"loading {model}")
         engine = Engine.load(model)
     tokenizer = engine.tokenizer
 

@@ -25,6 +25,7 @@ from dg_sglang.pipelines import Document, ExtractionResult, Invoice, Receipt, ex
 from dg_sglang.pipelines.dates import read_date
 from dg_sglang.pipelines.document import Line, Page, Word
 from dg_sglang.pipelines.evaluation import Score, grounded_leaves, null_cells, score_fields
+from dg_sglang.pipelines.numbers import read_number
 
 DATA = Path(os.environ.get("DG_SGLANG_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "dg-sglang" / "documents"
@@ -69,9 +70,12 @@ def zugferd(folder: Path) -> Iterator[Case]:
 def sroie(folder: Path) -> Iterator[Case]:
     """The receipts, with dates in ISO form and totals as numbers."""
     for entry in json.loads((folder / "truth.json").read_text(encoding="utf-8")):
-        truth = entry["truth"]
-        typed = {"date": read_date(truth["date"], "day_first").isoformat(), "total": float(truth["total"])}
-        yield Case(folder / entry["file"], truth | typed)
+        truth: dict[str, Any] = {name: text or None for name, text in entry["truth"].items()}
+        if truth["date"]:
+            truth["date"] = read_date(truth["date"], "day_first").isoformat()
+        if truth["total"]:
+            truth["total"] = float(read_number(truth["total"], "."))
+        yield Case(folder / entry["file"], truth)
 
 
 DATASETS: dict[str, tuple[Callable[[Path], Iterator[Case]], Any]] = {

@@ -24,8 +24,8 @@ _MONTHS = (
 )
 _MONTH_NUMBER = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
 _MONTH = "(?:" + "|".join(sorted(_MONTH_NUMBER, key=len, reverse=True)) + r")(?!\w)\.?"
-_YEAR = r"(?:1[89]|20)\d\d"
-_SHORT_YEAR = r"(?:(?:1[89]|20)\d\d|['’]?\d\d)"
+_YEAR = r"(?:19|20)\d\d"
+_SHORT_YEAR = rf"(?:{_YEAR}|['’]?\d\d)"
 _DAY = r"[0-3]?\d"
 _GAP = r"[^\S\n]{0,2}"
 
@@ -40,8 +40,9 @@ _NAME_DAY = re.compile(
     rf"(?P<m>{_MONTH}){_GAP}[-/]?(?P<d>{_DAY})(?:st|nd|rd|th)?{_GAP}[,-]?{_GAP}(?P<y>{_YEAR})", re.IGNORECASE
 )
 _PATTERNS = (_YEAR_FIRST, _DAY_NAME, _NAME_DAY, _NUMERIC)
-# Not inside a longer word or number with separators; a dash may join two dates to a period.
-_BEFORE, _AFTER = r"(?<!\w)(?<!\d[.,/])", r"(?!\w)(?![./]\d)"
+# Not inside a longer word or number with separators; a dash may join two dates to a period, and a clock time may follow
+# without a space, as tills print it and OCR reads it.
+_BEFORE, _AFTER = r"(?<!\w)(?<!\d[.,/])", r"(?:(?=\d\d:\d\d)|(?!\w)(?![./]\d))"
 _SEARCH = tuple(re.compile(_BEFORE + pattern.pattern + _AFTER, pattern.flags) for pattern in _PATTERNS)
 
 

@@ -7,7 +7,7 @@ one. `occurrences` says how many there are.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -65,7 +65,7 @@ def trace(claims: Sequence[Claim], segments: Sequence[Segment]) -> dict[Path, Tr
     taken: set[int] = set()
     document = list({place.start: place for segment in segments for place in segment.places}.values())
     document.sort(key=lambda place: place.start)
-    found = {claim.path: _occurrences(claim.verbatim, segments) for claim in claims}
+    found = {claim.path: _occurrences(claim, segments) for claim in claims}
     for record in _records(claims):
         spots = {claim.path: found[claim.path][0] for claim in record}
         anchors = [places[0][0] for places in spots.values() if len(places) == 1]
@@ -94,13 +94,19 @@ def _records(claims: Sequence[Claim]) -> list[list[Claim]]:
     return list(records.values())
 
 
-def _occurrences(verbatim: str, segments: Sequence[Segment]) -> tuple[list[tuple[Place, ...]], bool]:
+def _occurrences(claim: Claim, segments: Sequence[Segment]) -> tuple[list[tuple[Place, ...]], bool]:
     """The words of each occurrence in reading order, and whether only a loose match was found."""
-    piece = " ".join(verbatim.split())
-    for fuzzy in (False, True):
+    piece = " ".join(claim.verbatim.split())
+    glued = claim.node.kind == "date"  # a clock time may follow without a space
+    ways: list[tuple[bool, Callable[[Segment], Iterator[tuple[Place, ...]]]]] = [
+        (False, lambda segment: segment.find(piece)),
+        (False, lambda segment: segment.find(piece, inside_words=True) if glued else iter(())),
+        (True, lambda segment: segment.find_loosely(piece)),
+    ]
+    for fuzzy, find in ways:
         found: dict[tuple[int, ...], tuple[Place, ...]] = {}
         for segment in segments:
-            for places in segment.find_loosely(piece) if fuzzy else segment.find(piece):
+            for places in find(segment):
                 found.setdefault(tuple(place.start for place in places), places)
         if found:
             return [places for _, places in sorted(found.items())], fuzzy

@@ -29,12 +29,12 @@ class Segment:
             ends.append(end)
         return ends
 
-    def find(self, piece: str) -> Iterator[tuple[Place, ...]]:
-        """Yield the words of every occurrence of `piece` (white space collapsed) between word boundaries."""
+    def find(self, piece: str, *, inside_words: bool = False) -> Iterator[tuple[Place, ...]]:
+        """Yield the words of each occurrence of `piece` (white space collapsed), by default between word boundaries."""
         start = self.text.find(piece) if piece else -1
         while start >= 0:
             end = start + len(piece)
-            if not (_joined(self.text, start) or _joined(self.text, end)):
+            if inside_words or not (_joined(self.text, start) or _joined(self.text, end)):
                 begins = (stop - len(place.word.text) for stop, place in zip(self._ends, self.places, strict=True))
                 spans = zip(begins, self._ends, self.places, strict=True)
                 yield tuple(place for begin, stop, place in spans if begin < end and start < stop)

@@ -35,6 +35,7 @@ def test_occurrences_lead_to_words_at_word_boundaries_only() -> None:
     assert [[place.word.text for place in places] for places in found] == [["9,50"], ["9,50)"]]
     assert [[p.word.text for p in places] for places in segment.find("Total: 9,50")] == [["Total:", "9,50"]]
     assert list(segment.find("")) == []
+    assert len(list(segment.find("9,50", inside_words=True))) == 3
 
 
 def test_loose_occurrences_ignore_case_and_punctuation() -> None:

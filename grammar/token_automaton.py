@@ -93,7 +93,12 @@ class TokenAutomaton:
         keep = (distance[source] < FAR) & (distance[target] < FAR)
         source, target, first, count, key = (x[keep] for x in (source, target, first, count, key))
         _, example, edge_set = np.unique(key, return_index=True, return_inverse=True)
-        token_sets = [self._tokens(source[e], target[e], first[e], count[e]) for e in example]
+        token_sets = [first[e : e + 1] for e in example]
+        large = np.flatnonzero(count[example] > 1)
+        large = large[np.argsort(source[example[large]], kind="stable")]
+        tokens, bounds = kernels.edge_tokens(example[large], source, target, count, *self._walk)
+        for number, low, high in zip(large, bounds[:-1], bounds[1:], strict=True):
+            token_sets[number] = tokens[low:high]
         end = np.unique(np.array(end_token_ids, np.int32))
         tail = end if pad_token_id is None else np.union1d(end, np.array([pad_token_id], np.int32))
         self.end_set, self.tail_set = len(token_sets), len(token_sets) + 1
@@ -108,13 +113,6 @@ class TokenAutomaton:
         self.edge_start = np.searchsorted(self.source, np.arange(self.states + 1)).astype(np.int64)
         self.distance = np.append(distance, np.int32(0)).astype(np.int32)
         self._make_classes(token_sets)
-
-    def _tokens(self, source: int, target: int, first: int, count: int) -> NDArray[np.int32]:
-        if count == 1:
-            return np.array([first], np.int32)
-        tokens = np.empty(count, np.int32)
-        kernels.edge_tokens(source, target, tokens, *self._walk)
-        return tokens
 
     def _make_classes(self, token_sets: list[NDArray[np.int32]]) -> None:
         """Tokens that belong to the same sets get one class: their signatures, sums of random set hashes, agree."""

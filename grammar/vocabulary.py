@@ -87,39 +87,13 @@ class Vocabulary:
     @cached_property
     def trie(self) -> TokenTrie:
         """Built once, on first use."""
+        from dg_sglang.kernels.automaton import build_trie
+
         order = sorted((data, number) for number, data in enumerate(self.tokens) if data)
-        bytes_: list[int] = []
-        depths: list[int] = []
-        skips: list[int] = []
-        starts: list[int] = []
-        path: list[int] = []
-        previous = b""
-        for position, (data, _) in enumerate(order):
-            shared = 0
-            if data != previous:
-                limit = min(len(previous), len(data))
-                while shared < limit and previous[shared] == data[shared]:
-                    shared += 1
-                while len(path) > shared:
-                    skips[path.pop()] = len(bytes_)
-                for depth in range(shared, len(data)):
-                    path.append(len(bytes_))
-                    bytes_.append(data[depth])
-                    depths.append(depth)
-                    skips.append(0)
-                    starts.append(position)
-                previous = data
-        for node in path:
-            skips[node] = len(bytes_)
-        starts.append(len(order))
+        text = np.frombuffer(b"".join(data for data, _ in order), np.uint8)
+        start = np.cumsum([0, *(len(data) for data, _ in order)], dtype=np.int64)
         ids = np.fromiter((number for _, number in order), np.int32, len(order))
-        return TokenTrie(
-            np.array(bytes_, np.uint8),
-            np.array(depths, np.int32),
-            np.array(skips, np.int32),
-            np.array(starts, np.int32),
-            ids,
-        )
+        return TokenTrie(*build_trie(text, start), ids)
 
 
 def _types(part: Any) -> set[str]:

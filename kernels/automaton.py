@@ -7,6 +7,43 @@ from numba import njit
 
 
 @njit(cache=True)
+def build_trie(data, start):
+    """The trie of sorted byte strings (equal ones may repeat), in preorder.
+
+    data: uint8, the strings one after the other; start: int64 [strings + 1].
+    Returns uint8 byte, int32 depth (0 for the root's children), int32 skip (the next node outside the subtree), and int32
+    [nodes + 1] bounds: which strings end at a node.
+    """
+    byte = np.empty(data.shape[0], np.uint8)
+    depth = np.empty(data.shape[0], np.int32)
+    skip = np.empty(data.shape[0], np.int32)
+    ends = np.empty(data.shape[0] + 1, np.int32)
+    path = np.empty(data.shape[0] + 1, np.int32)
+    nodes = open_nodes = 0
+    for number in range(start.shape[0] - 1):
+        low, high = start[number], start[number + 1]
+        shared = 0
+        while shared < open_nodes and shared < high - low and byte[path[shared]] == data[low + shared]:
+            shared += 1
+        if shared == high - low:  # the string before it once more
+            continue
+        while open_nodes > shared:
+            open_nodes -= 1
+            skip[path[open_nodes]] = nodes
+        for position in range(low + shared, high):
+            path[open_nodes] = nodes
+            byte[nodes] = data[position]
+            depth[nodes] = open_nodes
+            ends[nodes] = number
+            open_nodes += 1
+            nodes += 1
+    for position in range(open_nodes):
+        skip[path[position]] = nodes
+    ends[nodes] = start.shape[0] - 1
+    return byte[:nodes].copy(), depth[:nodes].copy(), skip[:nodes].copy(), ends[: nodes + 1].copy()
+
+
+@njit(cache=True)
 def token_edges(
     next_state, byte_class, trie_byte, trie_depth, trie_skip, token_start, token_ids, token_hash, max_depth
 ):
@@ -71,26 +108,44 @@ def _grown(array, capacity):
 
 @njit(cache=True)
 def edge_tokens(
-    state, goal, out, next_state, byte_class, trie_byte, trie_depth, trie_skip, token_start, token_ids, max_depth
-):
-    """Write the tokens that lead from `state` to `goal` into `out`; returns how many."""
+    wanted, source, target, count, next_state, byte_class, trie_byte, trie_depth, trie_skip, token_start, token_ids, max_depth
+):  # fmt: skip
+    """The tokens of some edges: int32 tokens, the edges' one after the other, and int64 bounds [wanted + 1].
+
+    wanted: edge numbers sorted by source; source, target, count: of all edges, as `token_edges` returned them.
+    """
+    bounds = np.zeros(wanted.shape[0] + 1, np.int64)
+    for number in range(wanted.shape[0]):
+        bounds[number + 1] = bounds[number] + count[wanted[number]]
+    tokens = np.empty(bounds[-1], np.int32)
+    filled = bounds[:-1].copy()
+    slot = np.full(next_state.shape[0], -1, np.int64)
     at = np.empty(max_depth + 1, np.int32)
-    at[0] = state
-    found = 0
-    node = 0
-    while node < trie_byte.shape[0]:
-        depth = trie_depth[node]
-        reached = next_state[at[depth], byte_class[trie_byte[node]]]
-        if reached < 0:
-            node = trie_skip[node]
-            continue
-        at[depth + 1] = reached
-        if reached == goal:
-            for position in range(token_start[node], token_start[node + 1]):
-                out[found] = token_ids[position]
-                found += 1
-        node += 1
-    return found
+    first = 0
+    while first < wanted.shape[0]:
+        last = first
+        while last < wanted.shape[0] and source[wanted[last]] == source[wanted[first]]:
+            slot[target[wanted[last]]] = last
+            last += 1
+        at[0] = source[wanted[first]]
+        node = 0
+        while node < trie_byte.shape[0]:
+            depth = trie_depth[node]
+            reached = next_state[at[depth], byte_class[trie_byte[node]]]
+            if reached < 0:
+                node = trie_skip[node]
+                continue
+            at[depth + 1] = reached
+            number = slot[reached]
+            if number >= 0:
+                for position in range(token_start[node], token_start[node + 1]):
+                    tokens[filled[number]] = token_ids[position]
+                    filled[number] += 1
+            node += 1
+        for number in range(first, last):
+            slot[target[wanted[number]]] = -1
+        first = last
+    return tokens, bounds
 
 
 @njit(cache=True)

@@ -1,5 +1,6 @@
 """The distribution: what a wheel and an editable install contain, and that the import contract holds and bites."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -7,6 +8,7 @@ import venv
 import zipfile
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -183,3 +185,14 @@ def test_readme_names_every_module() -> None:
     layout = (ROOT / "README.md").read_text().split("## Layout")[1].split("## Limits")[0]
     modules = {Path(name).stem for name in sources("*.py")} - {"__init__"}
     assert [module for module in sorted(modules) if f"`{module}`" not in layout] == []
+
+
+@pytest.mark.heavy
+def test_readme_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    names: dict[str, Any] = {"__name__": "readme_example"}
+    exec(compile(example, "README.md", "exec", dont_inherit=True), names)  # noqa: S102
+    assert isinstance(names["result"].value, names["Bill"])
+    assert set(names["result"].evidence) == {"number", "total"}
+    assert names["answer"].parsed in ("red", "green")

@@ -67,7 +67,7 @@ class DiffusionModel:
             cache: one request's cache, changed in place.
             images: `pixel_values`, `image_position_ids` and `mm_token_type_ids` of these tokens.
         """
-        images = images or {}
+        images = {name: tensor.to(self.device) for name, tensor in (images or {}).items()}
         encoder = self.module.model.encoder
         start, count = cache.get_seq_length(), len(tokens)
         positions = torch.arange(start, start + count, dtype=torch.int32, device=self.device)[None]

@@ -42,7 +42,8 @@ class GenerationResult:
         thinking: what stood in the thinking channel; empty if the model did not think.
         parsed: the JSON value, if the constraint is a JSON schema and the answer was closed; else None.
         token_ids: what was committed, cut after the end token or at max_new_tokens.
-        finish_reason: "stop" if the end token came, "length" if max_new_tokens cut the answer.
+        finish_reason: "stop" if the end token came or the constraint is satisfied, "length" if max_new_tokens cut the
+            answer.
         token_confidence: for each of `token_ids` its probability under the last denoising step's distribution at its
             position: the temperature-scaled softmax without a constraint, the tilted marginal with one, 1 at fixed
             positions.

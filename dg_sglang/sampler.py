@@ -113,7 +113,7 @@ def _read_joint(scaled: Tensor, state: CanvasState, posterior: Posterior) -> _Re
         draft=posterior.draw(state.generator)[None],
         best=posterior.mode()[None],
         entropy=entropy,
-        accepted=accept(entropy, bound) & within_window(entropy, policy),
+        accepted=accept(entropy, bound, within_window(entropy, policy)),
         conditioning=posterior.tilted_logits().clamp(min=_FLOOR) if policy.condition == "tilted" else scaled[0],
     )
 
@@ -140,15 +140,17 @@ def log_probabilities(logits: Tensor) -> tuple[Tensor, Tensor]:
     return normalised, -(normalised * torch.softmax(normalised, dim=-1)).sum(-1)
 
 
-def accept(entropy: Tensor, bound: float) -> Tensor:
+def accept(entropy: Tensor, bound: float, allowed: Tensor | None = None) -> Tensor:
     """The entropy-bound rule: bool [..., L] from entropies [..., L] in nats.
 
     Accepts the k most certain positions with Σ entropy − max entropy ≤ bound over them, an upper bound on their mutual
     information (arXiv 2505.24857; upstream `EntropyBoundSampler.accept_canvas`). The most certain position is always
-    among them.
+    among them. Positions that are not `allowed` (bool [..., L]) neither are accepted nor use up the bound.
     """
+    if allowed is not None:
+        entropy = entropy.masked_fill(~allowed, torch.inf)
     ascending, order = torch.sort(entropy, dim=-1, descending=False)
-    chosen = torch.cumsum(ascending, dim=-1) - ascending <= bound
+    chosen = torch.cumsum(ascending, dim=-1) - ascending <= bound  # False where it is inf − inf
     return torch.scatter(torch.zeros_like(chosen), -1, order, chosen)
 
 

@@ -49,6 +49,14 @@ def test_accept_is_the_entropy_bound_rule(values: list[float], bound: float) -> 
     assert len(chosen) == len(order) or sums[len(chosen)] > bound - 1e-4
 
 
+def test_positions_beyond_the_window_use_up_none_of_the_bound() -> None:
+    entropy = torch.tensor([[0.0, 0.5, 0.6, 0.2, 0.2, 0.2]])
+    allowed = torch.tensor([[True, True, True, False, False, False]])
+    assert accept(entropy, 0.3, allowed).tolist() == [[True, True, False, False, False, False]]
+    assert accept(entropy, 9.0, allowed).tolist() == allowed.tolist()
+    assert not accept(entropy, 9.0, torch.zeros_like(allowed)).any()
+
+
 def test_entropies_and_probabilities() -> None:
     logits = random_logits(0)
     normalised, entropy = log_probabilities(logits)

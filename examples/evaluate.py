@@ -29,7 +29,7 @@ from dg_sglang.pipelines.numbers import read_number
 
 DATA = Path(os.environ.get("DG_SGLANG_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "dg-sglang" / "documents"
-CACHE_VERSION = 1
+CACHE_VERSION = 2
 """To be raised whenever reading a document changes."""
 
 
@@ -207,10 +207,12 @@ def _document(data: dict[str, Any]) -> Document:
     for page in data["pages"]:
         lines = []
         for line in page["lines"]:
-            words = tuple(Word(word["text"], tuple(word["box"]), word["confidence"]) for word in line["words"])
+            words = tuple(
+                Word(word["text"], tuple(word["box"]), word["confidence"], word["run"]) for word in line["words"]
+            )
             lines.append(Line(words, line["text"], tuple(line["starts"]), line["space_before"]))
         pages.append(Page(page["number"], page["width"], page["height"], tuple(lines), page["source"]))
-    return Document(data["name"], tuple(pages), tuple(data["warnings"]))
+    return Document(data["name"], tuple(pages))
 
 
 if __name__ == "__main__":

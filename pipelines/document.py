@@ -6,7 +6,7 @@ rotation is applied), x to the right and y down.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -29,11 +29,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class Word:
-    """One word, its box, and how sure its reader was (1.0 for a PDF text layer)."""
+    """One word, its box, and how sure its reader was (1.0 for a PDF text layer).
+
+    `run` numbers the stretches that OCR found in one piece, where a wide gap is spacing rather than a column's edge.
+    """
 
     text: str
     box: Box
     confidence: float = 1.0
+    run: int | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,6 @@ class Document:
 
     name: str
     pages: tuple[Page, ...]
-    warnings: tuple[str, ...] = field(default=())
 
     @cached_property
     def text(self) -> str:

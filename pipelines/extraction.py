@@ -137,7 +137,7 @@ def extract(
         reading.values,
         answer,
         usage,
-        (*source.warnings, *warnings, *reading.warnings),
+        (*warnings, *reading.warnings),
         document,
     )
     value = _validate(schema, reading, partial)

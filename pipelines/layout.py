@@ -10,6 +10,8 @@ MAX_GAP = 24
 """Longest run of spaces that a column gap becomes."""
 COLUMN_GAP = 1.8
 """A gap from this many average characters on separates columns rather than words."""
+RUN_GAP = 4.0
+"""The same inside one run of OCR."""
 PARAGRAPH_GAP = 0.9
 """A vertical gap from this many average word heights on becomes a blank line."""
 
@@ -78,12 +80,13 @@ def _rows(words: Sequence[Word]) -> list[list[Word]]:
 def _line(row: Sequence[Word], character: float, space_before: bool) -> Line:
     text = ""
     starts = []
-    right = row[0].box[0]
+    right, run = row[0].box[0], row[0].run
     for word in row:
         if text:
             gap = (word.box[0] - right) / character
-            text += " " if gap < COLUMN_GAP else " " * max(2, min(MAX_GAP, round(gap)))
+            limit = RUN_GAP if word.run is not None and word.run == run else COLUMN_GAP
+            text += " " if gap < limit else " " * max(2, min(MAX_GAP, round(gap)))
         starts.append(len(text))
         text += word.text
-        right = max(right, word.box[2])
+        right, run = max(right, word.box[2]), word.run
     return Line(tuple(row), text, tuple(starts), space_before)

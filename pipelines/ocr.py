@@ -63,23 +63,23 @@ def recognise(pixels: "np.ndarray", *, points_per_pixel: float) -> list[Word]:
     """The words on an RGB picture (uint8 [height, width, 3]), with axis-parallel boxes in points."""
     result = _reader()(pixels[:, :, ::-1], return_word_box=True)  # the reader expects BGR, as OpenCV gives it
     words: list[Word] = []
-    for line in result.word_results or ():
+    for run, line in enumerate(result.word_results or ()):
         for text, confidence, corners in line:
             if not text or corners is None:
                 continue
             xs, ys = [x * points_per_pixel for x, _ in corners], [y * points_per_pixel for _, y in corners]
-            words.extend(_split(text, (min(xs), min(ys), max(xs), max(ys)), float(confidence)))
+            words.extend(_split(text, (min(xs), min(ys), max(xs), max(ys)), float(confidence), run))
     return words
 
 
-def _split(text: str, box: Box, confidence: float) -> Iterator[Word]:
+def _split(text: str, box: Box, confidence: float, run: int) -> Iterator[Word]:
     """One word per white-space separated part, the box shared out by length."""
     width = (box[2] - box[0]) / len(text)
     position = 0
     for part in text.split():
         position = text.index(part, position)
         left = box[0] + position * width
-        yield Word(part, (left, box[1], left + len(part) * width, box[3]), confidence)
+        yield Word(part, (left, box[1], left + len(part) * width, box[3]), confidence, run)
         position += len(part)
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from dg_sglang.pipelines.document import Word
 from dg_sglang.pipelines.layout import MAX_GAP, build_lines
 
@@ -22,6 +24,12 @@ def test_gaps_become_spaces_in_proportion_up_to_a_limit() -> None:
     near, far = texts(word("a", 0, 0), word("b", 36, 0), word("c", 600, 0))[0].split("b")
     assert near == "a" + " " * 5
     assert far == " " * MAX_GAP + "c"
+
+
+def test_wide_spacing_inside_one_run_of_ocr_is_no_column() -> None:
+    spaced = [replace(word(text, x, 0), run=1) for text, x in (("SIN", 0), ("THYE", 36), ("99.00", 120))]
+    assert texts(*spaced) == ["SIN THYE" + " " * 10 + "99.00"]
+    assert texts(*spaced[:1], replace(spaced[1], run=2)) == ["SIN   THYE"]
 
 
 def test_a_larger_vertical_gap_is_noted() -> None:

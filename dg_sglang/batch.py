@@ -48,7 +48,7 @@ class Batch:
     def commit(self, sequence: Sequence) -> None:
         """Commit a sequence's finished canvas, and encode it if another one follows."""
         tokens = sequence.commit()
-        if not sequence.finished:
+        if tokens and not sequence.finished:
             self._model.encode(tokens, sequence.cache)
 
     def _carry(self, canvases: list[CanvasState]) -> None:

@@ -8,6 +8,7 @@ import torch
 
 from dg_sglang.errors import CheckpointError, ImageError, InputError
 from dg_sglang.request import GenerationRequest
+from dg_sglang.thinking import Thinking
 from dg_sglang.vision.images import load_image, load_images
 
 CHANNEL_OPEN = "<|channel>"
@@ -37,6 +38,16 @@ class Chat:
         }
         ids = {token.content: index for index, token in added.items()}
         self._open, self._close = ids.get(CHANNEL_OPEN), ids.get(CHANNEL_CLOSE)
+
+    def thinking(self, prompt: Sequence[int]) -> Thinking:
+        """What follows this prompt when the model is asked to think.
+
+        Raises:
+            CheckpointError: the checkpoint has no thinking channel.
+        """
+        if self._open is None or self._close is None:
+            raise CheckpointError(f"{self._name} has no thinking channel ({CHANNEL_OPEN}): ask without thinking")
+        return Thinking(self._open, self._close, begun=self._left_open(prompt))
 
     def encode(self, request: GenerationRequest, vocab_size: int) -> Prompt:
         """The prompt of a request.
@@ -122,6 +133,7 @@ class Chat:
         return "\n".join(filter(None, pieces)), self._decode(text)
 
     def _left_open(self, prompt: Sequence[int]) -> bool:
+        """Whether a prompt ends inside a thinking channel."""
         last = next((token for token in reversed(prompt) if token in (self._open, self._close)), None)
         return last is not None and last == self._open
 

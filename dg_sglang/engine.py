@@ -249,7 +249,14 @@ class Engine:
             automaton = None if constraint is None else self.compile(constraint, whitespace=whitespace)
         seed = secrets.randbits(32) if request.seed is None else request.seed
         sequence = Sequence(
-            Job(prompt, config, seed, automaton, self._fixed_tokens(request, config)),
+            Job(
+                prompt,
+                config,
+                seed,
+                automaton,
+                self._fixed_tokens(request, config),
+                thinking=self._chat.thinking(prompt.ids) if request.thinking else None,
+            ),
             self._model.new_cache(),
             canvas_length=self.canvas_length,
             vocab_size=self._model.vocab_size,

@@ -27,7 +27,8 @@ class GenerationRequest:
         max_new_tokens: shorthand for the setting.
         seed: 0 … 2**63 − 1; None draws one, which the result tells.
         config: the settings to start from instead of the checkpoint's own.
-        thinking: ask for the thinking channel (the chat template's `enable_thinking`).
+        thinking: ask for the thinking channel (the chat template's `enable_thinking`). A constraint then begins where
+            the channel closes.
         fixed_tokens: position in the answer → token id that stands there from the first step on.
         settings: changes to single settings, checked against GenerationConfig.
     """
@@ -59,8 +60,6 @@ class GenerationRequest:
             raise ConfigError(f"config must be a GenerationConfig, got {type(self.config).__name__}")
         if not isinstance(self.thinking, bool):
             raise ConfigError(f"thinking must be True or False, got {self.thinking!r}")
-        if self.thinking and self.constraint is not None:
-            raise ConfigError("thinking and a constraint exclude one another: the constraint covers the whole answer")
         if self.fixed_tokens is not None:
             pairs = self.fixed_tokens.items() if isinstance(self.fixed_tokens, Mapping) else [(None, None)]
             if not all(_is_int(position) and _is_int(token) for position, token in pairs):

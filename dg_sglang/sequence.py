@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dg_sglang.canvas import CanvasState
+from dg_sglang.errors import BudgetError
 from dg_sglang.grammar import CanvasPosterior
 from dg_sglang.results import Draft, GenerationResult, Usage
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from dg_sglang.chat import Chat, Prompt
     from dg_sglang.config import GenerationConfig
     from dg_sglang.grammar import TokenAutomaton
+    from dg_sglang.thinking import Thinking
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,15 @@ class Job:
     seed: int
     automaton: TokenAutomaton | None
     fixed_tokens: Mapping[int, int]
+    thinking: Thinking | None = None
 
 
 class Sequence:
     """Block-autoregressive generation of one request, without the forward passes.
+
+    With a thinking channel before a constrained answer, canvases are free until the model closes the channel; what it
+    had denoised after that is dropped, and the next canvas begins right there, under the constraint. (Conditioning the
+    thinking as well would stretch it to the budget's end, where staying free is likelier than any valid answer.)
 
     Attributes:
         job: the request.
@@ -66,14 +73,25 @@ class Sequence:
         self._steps = 0
         self._ended = False
         self._state = 0 if job.automaton is None else job.automaton.start
+        self._thinking = job.thinking if job.automaton is not None else None
+        self._reserve = 0 if job.automaton is None else job.automaton.min_tokens(job.automaton.start) + 1
         self._posterior: CanvasPosterior | None = None
         self._generator = torch.Generator(device).manual_seed(job.seed)
         self._started = time.perf_counter()
+        if self._thinking is not None and self._room_to_think() < 2:
+            raise BudgetError(
+                f"the shortest valid answer needs {self._reserve} tokens and its thinking at least 2 more, but "
+                f"max_new_tokens is {job.config.max_new_tokens}; raise max_new_tokens"
+            )
         self.canvas = self._new_canvas()
 
     def start_clock(self) -> None:
         """The seconds of the result count from here."""
         self._started = time.perf_counter()
+
+    def _room_to_think(self) -> int:
+        """How many tokens thinking may still take, its closing token included, so that an answer fits after it."""
+        return self.job.config.max_new_tokens - len(self.committed) - self._reserve
 
     def check_fixed_tokens(self) -> None:
         """Raises GrammarError if the fixed tokens of the first canvas leave no valid answer, under any logits."""
@@ -88,8 +106,10 @@ class Sequence:
             for position, token in self.job.fixed_tokens.items()
             if done <= position < done + self._length
         }
+        if automaton is not None and self._canvases:
+            fixed = {}  # before a constraint they hold in the first canvas only, even if that was dropped or cut
         self._posterior = None
-        if automaton is not None:
+        if automaton is not None and self._thinking is None:
             self._posterior = CanvasPosterior(
                 automaton,
                 self._length,
@@ -111,18 +131,26 @@ class Sequence:
         """Commit the finished canvas and start the next one, if any is needed.
 
         Returns:
-            The committed canvas, all L tokens, which the encoder must read before the next canvas is denoised.
+            What the encoder must read before the next canvas is denoised: the whole canvas, or its part up to the end
+            of the thinking.
         """
-        tokens: list[int] = self.canvas.best[0].tolist()
+        best: list[int] = self.canvas.best[0].tolist()
+        tokens = best
         self._canvases += 1
         self._steps += self.canvas.steps
-        kept = self._cut(tokens)
+        if self._thinking is not None:
+            kept = tokens = self._thinking.take(tokens, self._room_to_think(), self._end_token_ids)
+            if self._thinking.over:
+                self._thinking = None
+        else:
+            kept = self._cut(tokens)
+            self._ended = bool(kept) and kept[-1] in self._end_token_ids
+            if self.job.automaton is not None:
+                self._state = self.job.automaton.advance(self._state, kept)
         self.committed += kept
-        self._confidence += self.canvas.confidence[0, : len(kept)].tolist()
-        self._ended = bool(kept) and kept[-1] in self._end_token_ids
+        confidence = self.canvas.confidence[0].tolist()
+        self._confidence += [p if token == own else 0.0 for token, own, p in zip(kept, best, confidence, strict=False)]
         self.finished = self._ended or len(self.committed) == self.job.config.max_new_tokens
-        if self.job.automaton is not None:
-            self._state = self.job.automaton.advance(self._state, kept)
         if not self.finished:
             self.canvas = self._new_canvas()
         return tokens

@@ -78,7 +78,6 @@ def test_bad_seeds(seed: Any) -> None:
     [
         {"config": {"t_max": 1.0}},
         {"thinking": 1},
-        {"thinking": True, "constraint": {"type": "null"}},
         {"fixed_tokens": [1, 2]},
         {"fixed_tokens": {"1": 2}},
     ],

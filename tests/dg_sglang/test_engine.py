@@ -185,5 +185,7 @@ def test_the_policy_of_the_checkpoint_is_the_default(tmp_path: Path) -> None:
 
 
 def test_each_result_counts_its_own_seconds(engine: Engine) -> None:
-    short, long = engine.generate_batch([{"prompt": "a", "max_new_tokens": 4}, {"prompt": "b", "max_new_tokens": 160}])
-    assert short.usage.seconds < 0.7 * long.usage.seconds
+    nine_canvases = {"prompt": "b", "constraint": Regex("a{140}"), "max_new_tokens": 145}
+    short, long = engine.generate_batch([{"prompt": "a", "max_new_tokens": 4}, nine_canvases])
+    assert (short.usage.canvases, long.usage.canvases) == (1, 9)
+    assert short.usage.seconds < long.usage.seconds

@@ -32,7 +32,7 @@ def assert_same(result: GenerationResult, tokens: list[int]) -> None:
     assert (result.finish_reason == "stop") == (tokens[kept - 1] in (1, 5))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("prompt", ["hello", LONG])
 def test_equal_tokens_over_several_canvases(engine: Engine, upstream: Any, prompt: str, seed: int) -> None:
     result = engine.generate(prompt, seed=seed, max_new_tokens=64)
@@ -57,7 +57,7 @@ def test_the_sequences_have_several_canvases_and_ends(engine: Engine) -> None:
     ],
 )
 def test_equal_tokens_under_other_settings(engine: Engine, upstream: Any, settings: dict[str, Any]) -> None:
-    for seed in range(3):
+    for seed in range(2):
         result = engine.generate("other settings", seed=seed, **settings)
         assert_same(result, reference(upstream, engine, "other settings", seed, **settings))
 

@@ -46,7 +46,7 @@ def test_after_the_first_canvas_no_opening_token_is_needed() -> None:
     assert thinking.take([CLOSE, 53], 95, ENDS) == [CLOSE] and thinking.over
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_constraint_begins_where_the_channel_closes(engine: Engine, seed: int) -> None:
     """Also in the middle of a canvas, whatever the model had put after it."""
     result = engine.generate(
@@ -68,11 +68,11 @@ def test_a_model_that_does_not_think_answers_at_once(engine: Engine) -> None:
     assert result.usage.canvases == 2  # the free canvas was dropped
 
 
-@pytest.mark.parametrize("budget", [20, 33, 40, 70])
+@pytest.mark.parametrize("budget", [20, 70])
 def test_thinking_without_end_leaves_room_for_the_answer(engine: Engine, budget: int) -> None:
     arguments = {"constraint": SCHEMA, "thinking": True, "max_new_tokens": budget, "fixed_tokens": {0: OPEN}}
     request = {"prompt": "think", **arguments}
-    results = engine.generate_batch([{**request, "seed": seed} for seed in range(4)])
+    results = engine.generate_batch([{**request, "seed": seed} for seed in range(3)])
     for seed, result in enumerate(results):
         assert len(result.token_ids) <= budget and result.finish_reason == "stop"
         jsonschema.validate(result.parsed, SCHEMA)

@@ -16,7 +16,7 @@ from dg_sglang.automata import AutomatonCache
 from dg_sglang.batch import Batch
 from dg_sglang.chat import Chat
 from dg_sglang.config import GenerationConfig, Whitespace, checkpoint_config
-from dg_sglang.errors import ConfigError, InputError, PromptTooLongError
+from dg_sglang.errors import CheckpointError, ConfigError, InputError, PromptTooLongError
 from dg_sglang.grammar import TokenAutomaton, Vocabulary
 from dg_sglang.model import DiffusionModel
 from dg_sglang.request import GenerationRequest
@@ -44,13 +44,16 @@ class Engine:
         self.path = checkpoint.path
         self.config = checkpoint_config(checkpoint.path, checkpoint.generation)
         self.tokenizer = checkpoints.load_tokenizer(checkpoint)
+        images = checkpoints.load_image_processor(checkpoint)
+        module = checkpoints.load_module(checkpoint, device, dtype)
         self._chat = Chat(
-            self.tokenizer,
-            checkpoints.load_image_processor(checkpoint),
-            image_token_id=checkpoint.config.get("image_token_id"),
-            name=str(checkpoint.path),
+            self.tokenizer, images, image_token_id=module.config.image_token_id, name=str(checkpoint.path)
         )
-        self._model = DiffusionModel(checkpoints.load_module(checkpoint, device, dtype))
+        self._model = DiffusionModel(module)
+        if len(self.tokenizer) > self._model.vocab_size:
+            raise CheckpointError(
+                f"{self.path}: the tokenizer has {len(self.tokenizer)} tokens, the model only {self._model.vocab_size}"
+            )
         self.canvas_length = self._model.canvas_length
         self.max_context = self._model.max_context
         self.device, self.dtype = device, dtype

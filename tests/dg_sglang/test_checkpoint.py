@@ -62,6 +62,15 @@ def test_missing_weights_are_named(tmp_path: Path, tiny_path: Path) -> None:
         Engine.load(path)
 
 
+def test_a_tokenizer_of_another_model(tmp_path: Path, tiny_path: Path) -> None:
+    path = shutil.copytree(tiny_path, tmp_path / "copy")
+    tokenizer = json.loads((path / "tokenizer.json").read_text())
+    tokenizer["added_tokens"] += [dict(tokenizer["added_tokens"][-1], id=300 + i, content=f"<x{i}>") for i in range(20)]
+    (path / "tokenizer.json").write_text(json.dumps(tokenizer))
+    with pytest.raises(CheckpointError, match="the model only 304"):
+        Engine.load(path)
+
+
 def test_without_end_tokens_in_the_generation_config_the_tokenizer_names_them(tmp_path: Path, tiny_path: Path) -> None:
     path = shutil.copytree(tiny_path, tmp_path / "copy")
     settings = json.loads((path / "generation_config.json").read_text())

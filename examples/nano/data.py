@@ -126,8 +126,9 @@ def corrupt(
 ) -> tuple[Tensor, Tensor]:
     """Canvases with uniform noise [N, C], and where it is [N, C].
 
-    With `level`, each token is noise with that chance. Otherwise 60 % of the canvases get a level from U[0, 1], 25 % a
-    clean beginning and a noisy rest, 15 % noise in values and padding only.
+    With `level`, each token is noise with that chance. Otherwise 45 % of the canvases get a level from U[0, 1], 20 % a
+    clean beginning and then a level from U[0.4, 1], 20 % a clean beginning and then nothing but noise (what a frontier
+    window shows the model), 15 % noise in values and padding only.
     """
     rows, length = batch.target.shape
     chance = torch.rand(rows, 1, generator=generator) if level is None else torch.full((rows, 1), level)
@@ -136,10 +137,9 @@ def corrupt(
         kind = torch.rand(rows, 1, generator=generator)
         cut = (torch.rand(rows, 1, generator=generator) * batch.is_text.sum(1, keepdim=True)).long()
         behind = torch.arange(length)[None] >= cut
-        rest = behind & (
-            torch.rand(rows, length, generator=generator) < 0.4 + 0.6 * torch.rand(rows, 1, generator=generator)
-        )
-        noisy = torch.where(kind < 0.25, rest, noisy)
-        noisy = torch.where((kind >= 0.25) & (kind < 0.4), noisy & (batch.is_value | ~batch.is_text), noisy)
+        high = 0.4 + 0.6 * torch.rand(rows, 1, generator=generator)
+        rest = torch.rand(rows, length, generator=generator) < torch.where(kind < 0.2, high, 1.0)
+        noisy = torch.where(kind < 0.4, behind & rest, noisy)
+        noisy = torch.where((kind >= 0.4) & (kind < 0.55), noisy & (batch.is_value | ~batch.is_text), noisy)
     noise = torch.randint(0, vocab_size, (rows, length), generator=generator)
     return torch.where(noisy, noise, batch.target), noisy

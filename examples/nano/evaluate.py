@@ -107,8 +107,9 @@ class Score:
         )
         return (
             f"leaves right {share:.3f}  valid {self.valid / self.documents:.2f}  "
-            f"all right {self.perfect / self.documents:.2f}  steps/canvas {self.steps / self.canvases:.1f}  "
-            f"canvases/doc {self.canvases / self.documents:.1f}  seconds/doc {self.seconds / self.documents:.2f}\n    {kinds}"
+            f"all right {self.perfect / self.documents:.2f}  "
+            f"steps/canvas {self.steps / self.canvases:.1f}  canvases/doc {self.canvases / self.documents:.1f}  "
+            f"seconds/doc {self.seconds / self.documents:.2f}\n    {kinds}"
         )
 
 

@@ -28,7 +28,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 PAD_WEIGHT = 0.15
-CANVASES = 4
+CANVASES = 6
 EVALUATION_NOISE = (0.3, 0.6, 1.0)
 
 
@@ -157,7 +157,7 @@ def main() -> None:
     """Train within a time budget."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--minutes", type=float, default=100, help="time budget over all resumed runs")
-    parser.add_argument("--tokens", type=int, default=3000, help="encoded tokens a batch and process")
+    parser.add_argument("--tokens", type=int, default=2400, help="encoded tokens a batch and process")
     parser.add_argument("--muon-lr", type=float, default=0.02)
     parser.add_argument("--adam-lr", type=float, default=4e-3)
     parser.add_argument("--seed", type=int, default=0)

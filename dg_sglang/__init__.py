@@ -10,16 +10,20 @@ from dg_sglang import errors
 
 if TYPE_CHECKING:
     from dg_sglang.config import GenerationConfig as GenerationConfig
+    from dg_sglang.config import Policy as Policy
     from dg_sglang.engine import Engine as Engine
+    from dg_sglang.request import GenerationRequest as GenerationRequest
     from dg_sglang.results import GenerationResult as GenerationResult
 
 _HOMES = {
     "Engine": "dg_sglang.engine",
     "GenerationConfig": "dg_sglang.config",
+    "GenerationRequest": "dg_sglang.request",
     "GenerationResult": "dg_sglang.results",
+    "Policy": "dg_sglang.config",
 }
 
-__all__ = ["Engine", "GenerationConfig", "GenerationResult", "errors"]
+__all__ = ["Engine", "GenerationConfig", "GenerationRequest", "GenerationResult", "Policy", "errors"]
 
 
 def __getattr__(name: str) -> Any:

@@ -40,7 +40,7 @@ class VerbatimSource:
         return list(dict.fromkeys(s for text in texts for raw in _GAP.split(text) if (s := collapse(raw))))
 
 
-def _joins(left: str, right: str) -> bool:
+def joins(left: str, right: str) -> bool:
     """Whether two neighbours belong to one word, so that a piece can't begin or end between them."""
     return left.isalnum() and right.isalnum() and not (_is_ideograph(left) or _is_ideograph(right))
 
@@ -59,10 +59,10 @@ class PieceAutomaton:
         text, starts, ends = bytearray(), set(), set()
         for segment in segments:
             for index, char in enumerate(segment):
-                if not char.isspace() and (index == 0 or not _joins(segment[index - 1], char)):
+                if not char.isspace() and (index == 0 or not joins(segment[index - 1], char)):
                     starts.add(len(text))
                 text += json_body(char)
-                if not char.isspace() and (index + 1 == len(segment) or not _joins(char, segment[index + 1])):
+                if not char.isspace() and (index + 1 == len(segment) or not joins(char, segment[index + 1])):
                     ends.add(len(text))
             text.append(0)  # no JSON string body holds a zero byte: a wall between segments
         self._moves: list[dict[int, int]] = []

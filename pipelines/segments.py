@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from dg_sglang.grammar.verbatim import joins
 from dg_sglang.pipelines.document import Document, Place
 
 CELL_GAP = 2
@@ -135,8 +136,8 @@ def _aligned(upper: Sequence[Place], lower: Sequence[Place]) -> bool:
 
 
 def _joined(text: str, index: int) -> bool:
-    """Whether a word runs across `index`. The grammar's verbatim pieces end by the same rule."""
-    return 0 < index < len(text) and text[index - 1].isalnum() and text[index].isalnum()
+    """Whether a word runs across `index`, so that no piece can begin or end there."""
+    return 0 < index < len(text) and joins(text[index - 1], text[index])
 
 
 def _loose(word: str) -> str:

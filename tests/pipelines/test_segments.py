@@ -38,6 +38,11 @@ def test_occurrences_lead_to_words_at_word_boundaries_only() -> None:
     assert len(list(segment.find("9,50", inside_words=True))) == 3
 
 
+def test_ideographs_are_words_of_their_own() -> None:
+    (segment,) = segments_of(document_of(["株式会社東京"]))
+    assert list(segment.find("東京"))
+
+
 def test_loose_occurrences_ignore_case_and_punctuation() -> None:
     (segment,) = segments_of(document_of(["Muster Gmbh, Weg 1"]))
     assert [[p.word.text for p in places] for places in segment.find_loosely("MUSTER GMBH")] == [["Muster", "Gmbh,"]]

@@ -11,8 +11,8 @@ def build_trie(data, start):
     """The trie of sorted byte strings (equal ones may repeat), in preorder.
 
     data: uint8, the strings one after the other; start: int64 [strings + 1].
-    Returns uint8 byte, int32 depth (0 for the root's children), int32 skip (the next node outside the subtree), and int32
-    [nodes + 1] bounds: which strings end at a node.
+    Returns per node uint8 byte, int32 depth (0 for the root's children), int32 skip (the next node outside the subtree),
+    and int32 [nodes + 1] bounds: which strings end at a node.
     """
     byte = np.empty(data.shape[0], np.uint8)
     depth = np.empty(data.shape[0], np.int32)
@@ -108,7 +108,8 @@ def _grown(array, capacity):
 
 @njit(cache=True)
 def edge_tokens(
-    wanted, source, target, count, next_state, byte_class, trie_byte, trie_depth, trie_skip, token_start, token_ids, max_depth
+    wanted, source, target, count,
+    next_state, byte_class, trie_byte, trie_depth, trie_skip, token_start, token_ids, max_depth,
 ):  # fmt: skip
     """The tokens of some edges: int32 tokens, the edges' one after the other, and int64 bounds [wanted + 1].
 

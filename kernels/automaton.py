@@ -11,7 +11,7 @@ def build_trie(data, start):
     """The trie of sorted byte strings (equal ones may repeat), in preorder.
 
     data: uint8, the strings one after the other; start: int64 [strings + 1].
-    Returns per node uint8 byte, int32 depth (0 for the root's children), int32 skip (the next node outside the subtree),
+    Returns per node uint8 byte, int32 depth (0 for the root's children), int32 skip (the next node after the subtree),
     and int32 [nodes + 1] bounds: which strings end at a node.
     """
     byte = np.empty(data.shape[0], np.uint8)

@@ -93,7 +93,8 @@ class Vocabulary:
         text = np.frombuffer(b"".join(data for data, _ in order), np.uint8)
         start = np.cumsum([0, *(len(data) for data, _ in order)], dtype=np.int64)
         ids = np.fromiter((number for _, number in order), np.int32, len(order))
-        return TokenTrie(*build_trie(text, start), ids)
+        byte, depth, skip, token_start = build_trie(text, start)
+        return TokenTrie(byte, depth, skip, token_start, ids)
 
 
 def _types(part: Any) -> set[str]:

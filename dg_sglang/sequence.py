@@ -147,6 +147,7 @@ class Sequence:
             self._ended = bool(kept) and kept[-1] in self._end_token_ids
             if self.job.automaton is not None:
                 self._state = self.job.automaton.advance(self._state, kept)
+                self._ended |= self.job.automaton.is_complete(self._state)
         self.committed += kept
         confidence = self.canvas.confidence[0].tolist()
         self._confidence += [p if token == own else 0.0 for token, own, p in zip(kept, best, confidence, strict=False)]

@@ -67,6 +67,11 @@ class TokenAutomaton:
         """Whether the text so far is a complete member."""
         return bool(self.distance[state] == 0)
 
+    def is_complete(self, state: int) -> bool:
+        """Whether the text is a member that nothing but the end token can follow."""
+        sets = self.edge_set[self.edge_start[state] : self.edge_start[state + 1]]
+        return self.is_accepting(state) and bool((sets >= self.end_set).all())
+
     def min_tokens(self, state: int) -> int:
         """Fewest tokens that complete the text from `state` (without the end token)."""
         return int(self.distance[state])

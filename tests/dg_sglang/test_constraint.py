@@ -101,3 +101,10 @@ def test_confidence_is_high_where_the_constraint_leaves_no_choice(engine: Engine
     assert len(result.token_ids) == len(result.token_confidence)
     only = engine.generate("go", constraint=Regex("x"), seed=0)
     assert only.token_confidence[0] == pytest.approx(1.0, abs=1e-5)
+
+
+def test_an_answer_that_fills_its_canvas_needs_no_other_one_for_the_end(engine: Engine) -> None:
+    length = engine.canvas_length
+    result = engine.generate("go", constraint=Regex(f"[xyz]{{{length}}}"), seed=0, max_new_tokens=4 * length)
+    assert (len(result.token_ids), result.usage.canvases, result.finish_reason) == (length, 1, "stop")
+    assert len(result.text) == length

@@ -66,6 +66,12 @@ def test_distances_are_exact():
         assert automaton.distance[state] == best
 
 
+def test_complete_means_that_only_the_end_can_follow():
+    automaton = automaton_of(Choice(["ab", "aba"]))
+    complete = [automaton.is_complete(automaton.advance(automaton.start, t)) for t in ([3], [3, 4], [7, 3], [7, END])]
+    assert complete == [False, False, True, True]
+
+
 def test_classes_hold_the_tokens_that_no_set_tells_apart():
     automaton = automaton_of(Regex("a+b"))
     assert automaton.token_class[3] == automaton.token_class[8]  # two tokens spell "a"

@@ -15,6 +15,8 @@ from torch import Tensor
 
 MAX_TOKENS = 960  # prompt and answer together: inside the sliding window, so training needs no window mask
 
+NEAR, FAR_WEIGHT = 12, 0.25  # positions behind a clean beginning that a denoiser can know, and the others' weight
+
 
 @dataclass(frozen=True)
 class Tokens:
@@ -121,25 +123,54 @@ def collate(rng: random.Random, examples: Sequence[Tokens], canvases: int, canva
     return Batch(ids, context, target, is_value, is_text, answer_next)
 
 
-def corrupt(
-    batch: Batch, vocab_size: int, generator: torch.Generator, level: float | None = None
-) -> tuple[Tensor, Tensor]:
-    """Canvases with uniform noise [N, C], and where it is [N, C].
+@dataclass(frozen=True)
+class Noisy:
+    """Corrupted canvases [N, C], where they are noise [N, C], and each position's weight in the loss [N, C]."""
 
-    With `level`, each token is noise with that chance. Otherwise 45 % of the canvases get a level from U[0, 1], 20 % a
-    clean beginning and then a level from U[0.4, 1], 20 % a clean beginning and then nothing but noise (what a frontier
-    window shows the model), 15 % noise in values and padding only.
+    canvas: Tensor
+    noisy: Tensor
+    weight: Tensor
+
+
+def corrupt(batch: Batch, vocab_size: int, generator: torch.Generator) -> Noisy:
+    """Uniform noise in one of four patterns.
+
+    45 % of the canvases get a level from U[0, 1], 20 % a clean beginning and then a level from U[0.4, 1], 20 % a clean
+    and then nothing but noise (what a frontier window shows the model), 15 % noise in values and padding only.
+    Where little can be known, at high levels and far behind a clean beginning, the loss weighs less.
     """
     rows, length = batch.target.shape
-    chance = torch.rand(rows, 1, generator=generator) if level is None else torch.full((rows, 1), level)
-    noisy = torch.rand(rows, length, generator=generator) < chance
-    if level is None:
-        kind = torch.rand(rows, 1, generator=generator)
-        cut = (torch.rand(rows, 1, generator=generator) * batch.is_text.sum(1, keepdim=True)).long()
-        behind = torch.arange(length)[None] >= cut
-        high = 0.4 + 0.6 * torch.rand(rows, 1, generator=generator)
-        rest = torch.rand(rows, length, generator=generator) < torch.where(kind < 0.2, high, 1.0)
-        noisy = torch.where(kind < 0.4, behind & rest, noisy)
-        noisy = torch.where((kind >= 0.4) & (kind < 0.55), noisy & (batch.is_value | ~batch.is_text), noisy)
-    noise = torch.randint(0, vocab_size, (rows, length), generator=generator)
-    return torch.where(noisy, noise, batch.target), noisy
+
+    def uniform(columns: int) -> Tensor:
+        return torch.rand(rows, columns, generator=generator)
+
+    kind, level = uniform(1), uniform(1)
+    even = uniform(length) < level
+    cut = (uniform(1) * batch.is_text.sum(1, keepdim=True)).long()
+    distance = torch.arange(length)[None] - cut
+    behind = (uniform(length) < torch.where(kind < 0.2, 0.4 + 0.6 * level, 1.0)) & (distance >= 0)
+    values = even & (batch.is_value | ~batch.is_text)
+    noisy = torch.where(kind < 0.4, behind, torch.where(kind < 0.55, values, even))
+    weight = torch.where((kind < 0.4) & (distance >= NEAR), FAR_WEIGHT, 1.0)
+    weight = torch.where(kind >= 0.4, 1.2 - level, weight)
+    return Noisy(_replaced(batch, noisy, vocab_size, generator), noisy, weight)
+
+
+def corrupt_evenly(batch: Batch, vocab_size: int, generator: torch.Generator, level: float) -> Noisy:
+    """Each token is noise with chance `level`."""
+    noisy = torch.rand(batch.target.shape, generator=generator) < level
+    return Noisy(_replaced(batch, noisy, vocab_size, generator), noisy, torch.ones(batch.target.shape))
+
+
+def corrupt_behind(batch: Batch, vocab_size: int, generator: torch.Generator) -> Noisy:
+    """Nothing but noise behind a clean beginning; the weight marks the first four positions of it that are text."""
+    cut = (torch.rand(len(batch.target), 1, generator=generator) * batch.is_text.sum(1, keepdim=True)).long()
+    distance = torch.arange(batch.target.shape[1])[None] - cut
+    near = (distance >= 0) & (distance < 4) & batch.is_text
+    noisy = distance >= 0
+    return Noisy(_replaced(batch, noisy, vocab_size, generator), noisy, near.float())
+
+
+def _replaced(batch: Batch, noisy: Tensor, vocab_size: int, generator: torch.Generator) -> Tensor:
+    noise = torch.randint(0, vocab_size, batch.target.shape, generator=generator)
+    return torch.where(noisy, noise, batch.target)

@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from data import MAX_TOKENS, Batch, Tokens, collate, corrupt, draw_tokens
+from data import MAX_TOKENS, Batch, Tokens, collate, corrupt, corrupt_behind, corrupt_evenly, draw_tokens
 from generator import RUNS
 from model import Nano, NanoConfig
 from optimizer import Muon
@@ -38,11 +38,11 @@ def curriculum(progress: float) -> tuple[tuple[float, float, float], int]:
         return (1, 0, 0), 240
     if progress < 0.18:
         return (0.5, 0.5, 0), 360
-    if progress < 0.38:
-        return (0.2, 0.45, 0.35), 520
-    if progress < 0.6:
-        return (0.08, 0.27, 0.65), 720
-    return (0.05, 0.2, 0.75), MAX_TOKENS
+    if progress < 0.55:
+        return (0.15, 0.4, 0.45), 520
+    if progress < 0.78:
+        return (0.07, 0.23, 0.7), 720
+    return (0.05, 0.15, 0.8), MAX_TOKENS
 
 
 def learning_rate(progress: float, step: int) -> float:
@@ -102,10 +102,13 @@ def evaluate(model: Nano, batches: dict[str, Batch]) -> dict[str, float]:
         right = model.logits(hidden[:, :-1]).argmax(-1) == batch.ids[:, 1:]
         scores[f"{name} causal"] = right[batch.answer_next[:, :-1]].float().mean().item()
         for level in EVALUATION_NOISE:
-            canvas, noisy = corrupt(batch, model.config.vocab_size, torch.Generator().manual_seed(1), level)
-            logits = model.logits(model.decode(canvas, cache, batch.context))
-            judged = batch.is_value & noisy
+            state = corrupt_evenly(batch, model.config.vocab_size, torch.Generator().manual_seed(1), level)
+            logits = model.logits(model.decode(state.canvas, cache, batch.context))
+            judged = batch.is_value & state.noisy
             scores[f"{name} noise {level}"] = (logits.argmax(-1) == batch.target)[judged].float().mean().item()
+        state = corrupt_behind(batch, model.config.vocab_size, torch.Generator().manual_seed(1))
+        logits = model.logits(model.decode(state.canvas, cache, batch.context))
+        scores[f"{name} next four"] = (logits.argmax(-1) == batch.target)[state.weight > 0].float().mean().item()
     return {name: round(score, 3) for name, score in scores.items()}
 
 
@@ -118,12 +121,14 @@ def losses(model: Nano, batch: Batch, generator: torch.Generator, conditioned: b
     both = answer | sampled
     causal = F.cross_entropy(model.logits(hidden[:, :-1][both]), following[both], reduction="none")
     is_answer = answer[both]
-    canvas, _ = corrupt(batch, model.config.vocab_size, generator)
+    state = corrupt(batch, model.config.vocab_size, generator)
     conditioning = None
     if conditioned:
-        conditioning = _first_guess(model, batch, canvas, [(key.detach(), value.detach()) for key, value in cache])
-    logits = model.logits(model.decode(canvas, cache, batch.context, conditioning))
-    weight = batch.is_text.float() * (1 - PAD_WEIGHT) + PAD_WEIGHT
+        conditioning = _first_guess(
+            model, batch, state.canvas, [(key.detach(), value.detach()) for key, value in cache]
+        )
+    logits = model.logits(model.decode(state.canvas, cache, batch.context, conditioning))
+    weight = (batch.is_text.float() * (1 - PAD_WEIGHT) + PAD_WEIGHT) * state.weight
     tokenwise = F.cross_entropy(logits.flatten(0, 1), batch.target.flatten(), reduction="none").view_as(weight)
     return (tokenwise * weight).sum() / weight.sum(), causal[is_answer].mean(), causal[~is_answer].mean()
 

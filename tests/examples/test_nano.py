@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from data import collate, corrupt, draw_tokens, prompt_ids, tokenise
+from data import collate, corrupt, corrupt_behind, corrupt_evenly, draw_tokens, prompt_ids, tokenise
 from export import CHECKPOINT, export, load_model, to_transformers
 from generator import make_example
 from layout import MAX_GAP, collapse
@@ -143,10 +143,12 @@ class TestData:
     def test_corruption(self, tokenizer, pools):
         rng = random.Random(4)
         batch = collate(rng, [draw_tokens(rng, tokenizer, pools, 0, 400) for _ in range(16)], 4, 128, shorten=True)
-        canvas, noisy = corrupt(batch, 1024, torch.Generator().manual_seed(0))
-        assert torch.equal(canvas[~noisy], batch.target[~noisy])
-        assert 0.2 < noisy.float().mean() < 0.7
-        assert corrupt(batch, 1024, torch.Generator().manual_seed(0), level=1.0)[1].all()
+        for corruption, extra in ((corrupt, {}), (corrupt_behind, {}), (corrupt_evenly, {"level": 0.5})):
+            state = corruption(batch, 1024, torch.Generator().manual_seed(0), **extra)
+            assert torch.equal(state.canvas[~state.noisy], batch.target[~state.noisy])
+            assert 0.2 < state.noisy.float().mean() < 0.8
+            assert state.weight.shape == batch.target.shape
+        assert corrupt_evenly(batch, 1024, torch.Generator(), level=1.0).noisy.all()
 
 
 class TestModel:

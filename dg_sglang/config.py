@@ -14,6 +14,7 @@ from dg_sglang.errors import CheckpointError, ConfigError
 Reads = Literal["raw", "tilted"]
 Stop = Literal["confident", "mode"]
 Tail = Literal["unscored", "scored"]
+Mode = Literal["diffusion", "causal"]
 Whitespace = Literal["json", "compact"]
 
 CHECKPOINT_SETTINGS_FILE = "dg_sglang_config.json"
@@ -103,6 +104,8 @@ class GenerationConfig:
 
     Attributes:
         max_new_tokens: length limit of the answer, thinking included; canvases are ceil(max_new_tokens / L).
+        mode: "diffusion", or "causal": the same weights left to right, one token a forward pass, always the most probable
+            one that is allowed; the settings below then have no effect.
         max_denoising_steps: step cap T of each canvas.
         entropy_bound: nats; the k most certain positions are accepted while the sum of the entropies of all but the
             least certain of them stays within it (arXiv 2505.24857, upstream `EntropyBoundSampler`).
@@ -114,6 +117,7 @@ class GenerationConfig:
     """
 
     max_new_tokens: int = 256
+    mode: Mode = "diffusion"
     max_denoising_steps: int = 48
     entropy_bound: float = 0.1
     t_max: float = 0.8
@@ -124,6 +128,7 @@ class GenerationConfig:
 
     def __post_init__(self) -> None:
         _check_int("max_new_tokens", self.max_new_tokens, 1)
+        _check_choice("mode", self.mode, Mode)
         _check_int("max_denoising_steps", self.max_denoising_steps, 1)
         _check_number("entropy_bound", self.entropy_bound)
         _check_number("t_max", self.t_max, exclusive=True)

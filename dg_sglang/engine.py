@@ -14,6 +14,7 @@ import torch
 from dg_sglang import checkpoint as checkpoints
 from dg_sglang.automata import AutomatonCache
 from dg_sglang.batch import Batch
+from dg_sglang.causal import CausalSequence
 from dg_sglang.chat import Chat
 from dg_sglang.config import GenerationConfig, Whitespace, checkpoint_config
 from dg_sglang.errors import CheckpointError, ConfigError, InputError, PromptTooLongError
@@ -201,9 +202,20 @@ class Engine:
             raise InputError(f"requests must be a list of requests, got {type(requests).__name__}")
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
             raise ConfigError(f"batch_size must be an integer >= 1, got {batch_size!r}")
-        waiting = deque(enumerate([self._prepare(request) for request in requests]))
+        waiting: deque[tuple[int, Sequence]] = deque()
         running: dict[int, Sequence] = {}
         results: dict[int, GenerationResult] = {}
+        causal: list[tuple[int, CausalSequence]] = []
+        for index, prepared in enumerate([self._prepare(request) for request in requests]):
+            if isinstance(prepared, CausalSequence):
+                causal.append((index, prepared))
+            else:
+                waiting.append((index, prepared))
+        for index, one in causal:
+            while not one.finished:
+                with self._lock:
+                    one.step(self._model)
+            results[index] = one.result(self._chat)
         batch = Batch(self._model)
         while waiting or running:
             with self._lock:
@@ -219,21 +231,26 @@ class Engine:
                         results[index] = running.pop(index).result(self._chat)
         return [results[index] for index in sorted(results)]
 
-    def _drafts(self, sequence: Sequence) -> Iterator[Draft]:
+    def _drafts(self, sequence: Sequence | CausalSequence) -> Iterator[Draft]:
         batch = Batch(self._model)
-        with self._lock:
-            batch.start(sequence)
+        if isinstance(sequence, Sequence):
+            with self._lock:
+                batch.start(sequence)
         while not sequence.finished:
             with self._lock:
-                batch.step([sequence])
-                draft = sequence.draft(self._chat)
-                if sequence.canvas.done:
-                    batch.commit(sequence)
+                if isinstance(sequence, CausalSequence):
+                    sequence.step(self._model)
+                    draft = sequence.draft(self._chat)
+                else:
+                    batch.step([sequence])
+                    draft = sequence.draft(self._chat)
+                    if sequence.canvas.done:
+                        batch.commit(sequence)
                 if sequence.finished:
                     draft = dataclasses.replace(draft, result=sequence.result(self._chat))
             yield draft
 
-    def _prepare(self, values: GenerationRequest | Mapping[str, Any]) -> Sequence:
+    def _prepare(self, values: GenerationRequest | Mapping[str, Any]) -> Sequence | CausalSequence:
         """Check everything about a request that can be checked without the model."""
         if not isinstance(values, GenerationRequest | Mapping):
             raise InputError(
@@ -251,15 +268,12 @@ class Engine:
             constraint, whitespace = request.constraint, config.policy.whitespace
             automaton = None if constraint is None else self.compile(constraint, whitespace=whitespace)
         seed = secrets.randbits(32) if request.seed is None else request.seed
+        thinking = self._chat.thinking(prompt.ids) if request.thinking else None
+        job = Job(prompt, config, seed, automaton, self._fixed_tokens(request, config), thinking=thinking)
+        if config.mode == "causal":
+            return CausalSequence(job, self._model.new_cache(), end_token_ids=self._end_token_ids)
         sequence = Sequence(
-            Job(
-                prompt,
-                config,
-                seed,
-                automaton,
-                self._fixed_tokens(request, config),
-                thinking=self._chat.thinking(prompt.ids) if request.thinking else None,
-            ),
+            job,
             self._model.new_cache(),
             canvas_length=self.canvas_length,
             vocab_size=self._model.vocab_size,

@@ -59,13 +59,16 @@ class DiffusionModel:
         return DynamicCache(config=self._text_config)
 
     @torch.inference_mode()
-    def encode(self, tokens: Sequence[int], cache: Any, *, images: Mapping[str, Tensor] | None = None) -> None:
+    def encode(self, tokens: Sequence[int], cache: Any, *, images: Mapping[str, Tensor] | None = None) -> Tensor:
         """Append tokens to a cache: the prompt, or a committed canvas (causal, without self-conditioning).
 
         Args:
             tokens: what follows the cached tokens.
             cache: one request's cache, changed in place.
             images: `pixel_values`, `image_position_ids` and `mm_token_type_ids` of these tokens.
+
+        Returns:
+            The encoder's hidden states of these tokens, [1, n, hidden].
         """
         images = {name: tensor.to(self.device) for name, tensor in (images or {}).items()}
         encoder = self.module.model.encoder
@@ -81,13 +84,21 @@ class DiffusionModel:
             positions,
             images.get("mm_token_type_ids"),
         )
-        encoder(
+        hidden: Tensor = encoder(
             input_ids=torch.tensor([list(tokens)], device=self.device),
             attention_mask=mask,
             position_ids=positions,
             **{self._cache_argument: cache},
             **images,
-        )
+        ).last_hidden_state
+        return hidden
+
+    @torch.inference_mode()
+    def head(self, hidden: Tensor) -> Tensor:
+        """Logits of the next token after each hidden state of the encoder, float32 [..., V]."""
+        cap = self.module.final_logit_softcapping
+        logits: Tensor = torch.tanh(self.module.lm_head(hidden).float() / cap) * cap
+        return logits
 
     @torch.inference_mode()
     def stack(self, caches: Sequence[Any]) -> Context:

@@ -171,21 +171,29 @@ class Sequence:
     def result(self, chat: Chat) -> GenerationResult:
         """The finished request."""
         automaton = self.job.automaton
-        thinking, text = chat.read(self.committed, self.job.prompt.ids)
-        complete = self._ended or (automaton is not None and automaton.is_accepting(self._state))
-        return GenerationResult(
-            text=text,
-            thinking=thinking,
-            parsed=json.loads(text) if complete and automaton is not None and automaton.is_json else None,
-            token_ids=list(self.committed),
-            finish_reason="stop" if complete else "length",
-            token_confidence=list(self._confidence),
-            usage=Usage(
-                prompt_tokens=len(self.job.prompt.ids),
-                completion_tokens=len(self.committed),
-                canvases=self._canvases,
-                denoising_steps=self._steps,
-                seconds=time.perf_counter() - self._started,
-            ),
-            seed=self.job.seed,
+        usage = Usage(
+            prompt_tokens=len(self.job.prompt.ids),
+            completion_tokens=len(self.committed),
+            canvases=self._canvases,
+            denoising_steps=self._steps,
+            seconds=time.perf_counter() - self._started,
         )
+        complete = self._ended or (automaton is not None and automaton.is_accepting(self._state))
+        return finished_result(self.job, chat, self.committed, self._confidence, usage, complete=complete)
+
+
+def finished_result(
+    job: Job, chat: Chat, tokens: list[int], confidence: list[float], usage: Usage, *, complete: bool
+) -> GenerationResult:
+    """The result of a request that ended with `tokens`. `complete`: by itself, not cut by max_new_tokens."""
+    thinking, text = chat.read(tokens, job.prompt.ids)
+    return GenerationResult(
+        text=text,
+        thinking=thinking,
+        parsed=json.loads(text) if complete and job.automaton is not None and job.automaton.is_json else None,
+        token_ids=list(tokens),
+        finish_reason="stop" if complete else "length",
+        token_confidence=list(confidence),
+        usage=usage,
+        seed=job.seed,
+    )

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dg_sglang.errors import BudgetError, GrammarError
+from dg_sglang.errors import GrammarError
 from dg_sglang.grammar.token_automaton import TokenAutomaton
 from dg_sglang.kernels import chain, statistics
 
@@ -61,13 +61,8 @@ class CanvasPosterior:
         self._limit = length + min(remaining, 0)
         self._final = automaton.distance <= max(remaining, 0)
         edges = (automaton.target, automaton.edge_set, automaton.edge_start)
+        automaton.check_budget(start, length + remaining)
         self._active = chain.active_states(*edges, start, self._final, length, self._limit, automaton.end_set)
-        if self._active[0][-1] == 0:
-            needed, available = automaton.min_tokens(start), length + remaining
-            raise BudgetError(
-                f"the shortest valid answer needs {needed} more tokens, but max_new_tokens leaves {available}; "
-                "raise max_new_tokens"
-            )
         self._edges = edges
         self._widest = int(np.diff(automaton.edge_start).max())
         self._cache: dict[str, Any] = {}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dg_sglang.errors import EmptyLanguageError, GrammarError
+from dg_sglang.errors import BudgetError, EmptyLanguageError, GrammarError
 from dg_sglang.grammar.byte_automaton import ByteAutomaton
 from dg_sglang.grammar.constraint import Grammar
 from dg_sglang.grammar.vocabulary import Vocabulary
@@ -75,6 +75,28 @@ class TokenAutomaton:
     def min_tokens(self, state: int) -> int:
         """Fewest tokens that complete the text from `state` (without the end token)."""
         return int(self.distance[state])
+
+    def check_budget(self, state: int, available: int) -> None:
+        """Raises BudgetError when no member can be completed from `state` with `available` tokens."""
+        needed = self.min_tokens(state)
+        if needed > available:
+            raise BudgetError(
+                f"the shortest valid answer needs {needed} more tokens, but max_new_tokens leaves {available}; "
+                "raise max_new_tokens"
+            )
+
+    def allowed(self, state: int, available: int) -> NDArray[np.bool_]:
+        """bool [vocabulary]: the tokens that may follow so that the answer still closes within `available` tokens.
+
+        An end token doesn't count: where a member is complete, it may follow.
+        """
+        edges = slice(self.edge_start[state], self.edge_start[state + 1])
+        closes = (self.distance[self.target[edges]] < available) | (self.edge_set[edges] >= self.end_set)
+        # One place more, which the −1 of tokens in no class reads.
+        classes = np.zeros(len(self.class_start), np.bool_)
+        for number in self.edge_set[edges][closes]:
+            classes[self.set_classes[self.set_start[number] : self.set_start[number + 1]]] = True
+        return classes[self.token_class]
 
     def advance(self, state: int, tokens: Sequence[int]) -> int:
         """The state after `tokens`. Raises GrammarError at the first token that is not allowed."""

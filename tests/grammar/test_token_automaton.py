@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dg_sglang.errors import EmptyLanguageError, GrammarError
+from dg_sglang.errors import BudgetError, EmptyLanguageError, GrammarError
 from dg_sglang.grammar import Choice, JsonSchema, Regex, TokenAutomaton, Vocabulary, compile_constraint
 from dg_sglang.grammar.token_automaton import FAR
 
@@ -15,7 +15,7 @@ def automaton_of(constraint, vocabulary=VOCABULARY, end=(END,)):
     return TokenAutomaton(compile_constraint(constraint), vocabulary, end_token_ids=end, pad_token_id=PAD)
 
 
-def allowed(automaton, state, tokens):
+def allowed_state(automaton, state, tokens):
     try:
         return automaton.advance(state, tokens)
     except GrammarError:
@@ -31,13 +31,13 @@ def test_every_token_string_has_one_path_and_no_other_has_any(constraint):
     body = range(2, len(VOCABULARY))
     for tokens in itertools.chain.from_iterable(itertools.product(body, repeat=n) for n in range(4)):
         data = b"".join(VOCABULARY.tokens[t] for t in tokens)
-        state = allowed(automaton, automaton.start, tokens)
+        state = allowed_state(automaton, automaton.start, tokens)
         try:
             member = grammar.accepts(data.decode())
         except UnicodeDecodeError:
             member = False
         assert (state is not None and automaton.is_accepting(state)) == member, data
-        closed = allowed(automaton, automaton.start, [*tokens, END])
+        closed = allowed_state(automaton, automaton.start, [*tokens, END])
         assert (closed is not None) == member
         if closed is not None:
             assert automaton.is_finished(closed)
@@ -72,6 +72,25 @@ def test_complete_means_that_only_the_end_can_follow():
     assert complete == [False, False, True, True]
 
 
+def test_allowed_tokens_are_those_that_still_close_in_budget():
+    automaton = automaton_of(JsonSchema({"type": "string", "maxLength": 3}))
+    for tokens in ([], [2], [5], [2, 3], [2, 7], [2, 2]):
+        state = automaton.advance(automaton.start, tokens)
+        for available in range(automaton.min_tokens(state), 5):
+            allowed = automaton.allowed(state, available)
+            for token in range(len(VOCABULARY)):
+                after = allowed_state(automaton, state, [token])
+                closes = after is not None and (token == END or automaton.min_tokens(after) < available)
+                assert allowed[token] == closes, (tokens, available, token)
+
+
+def test_budget():
+    automaton = automaton_of(Regex("abab"))
+    automaton.check_budget(automaton.start, 2)
+    with pytest.raises(BudgetError, match="needs 2 more tokens, but max_new_tokens leaves 1"):
+        automaton.check_budget(automaton.start, 1)
+
+
 def test_classes_hold_the_tokens_that_no_set_tells_apart():
     automaton = automaton_of(Regex("a+b"))
     assert automaton.token_class[3] == automaton.token_class[8]  # two tokens spell "a"
@@ -87,7 +106,7 @@ def test_reserved_tokens_never_match():
     special = Vocabulary([None, None, b'"', b"<", b"x", b">", None])  # id 6 might be <x>
     automaton = automaton_of(JsonSchema({"type": "string"}), special)
     assert automaton.token_class[6] == -1
-    assert allowed(automaton, automaton.start, [2, 3, 4, 5, 2]) is not None
+    assert allowed_state(automaton, automaton.start, [2, 3, 4, 5, 2]) is not None
 
 
 def test_a_vocabulary_that_cannot_spell_the_language():
@@ -105,7 +124,7 @@ def test_dead_ends_are_removed():
     """ "ax" can't be spelled, so no path may run into it."""
     automaton = automaton_of(Regex("a(b|ax)"))
     assert (automaton.distance[np.unique(automaton.target)] < FAR).all()
-    assert allowed(automaton, automaton.start, [3, 3]) is None
+    assert allowed_state(automaton, automaton.start, [3, 3]) is None
 
 
 def test_advance_names_the_token_that_is_wrong():

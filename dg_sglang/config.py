@@ -104,8 +104,8 @@ class GenerationConfig:
 
     Attributes:
         max_new_tokens: length limit of the answer, thinking included; canvases are ceil(max_new_tokens / L).
-        mode: "diffusion", or "causal": the same weights left to right, one token a forward pass, always the most probable
-            one that is allowed; the settings below then have no effect.
+        mode: "diffusion", or "causal": the same weights left to right, one token a forward pass, always the most
+            probable one that is allowed; the settings below then have no effect.
         max_denoising_steps: step cap T of each canvas.
         entropy_bound: nats; the k most certain positions are accepted while the sum of the entropies of all but the
             least certain of them stays within it (arXiv 2505.24857, upstream `EntropyBoundSampler`).

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
@@ -91,6 +91,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder that holds the datasets (%(default)s)")
     parser.add_argument("--model", default="nano", help='"nano", a checkpoint folder, or a Hugging Face id')
     parser.add_argument("--grammar", choices=("both", "on", "off"), default="both")
+    parser.add_argument(
+        "--settings",
+        type=json.loads,
+        default={},
+        help='generation settings as JSON, for example \'{"mode": "causal"}\' or \'{"policy": {"stop_after": 4}}\'',
+    )
     parser.add_argument("--limit", type=int, help="only the first N documents")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print JSON, with every document's outcome")
@@ -105,7 +111,7 @@ def main() -> None:
     for name in ("on", "off") if options.grammar == "both" else (options.grammar,):
         outcomes = []
         for index, case in enumerate(cases, 1):
-            outcomes.append(run(case, schema, engine, options.seed, constrained=name == "on"))
+            outcomes.append(run(case, schema, engine, options.seed, name == "on", options.settings))
             print(f"\rgrammar {name}: {index}/{len(cases)}", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
         report[name] = {"summary": summarise(outcomes), "documents": [asdict(outcome) for outcome in outcomes]}
@@ -115,14 +121,14 @@ def main() -> None:
         print(table({f"grammar {name}": part["summary"] for name, part in report.items()}))
 
 
-def run(case: Case, schema: Any, engine: Engine, seed: int, *, constrained: bool) -> Outcome:
+def run(case: Case, schema: Any, engine: Engine, seed: int, constrained: bool, settings: Mapping[str, Any]) -> Outcome:
     """Extract from one document and score what comes out."""
     document = read_cached(case.path)
     started = time.perf_counter()
     result: ExtractionResult | None = None
     error = None
     try:
-        result = extract(document, schema, engine=engine, seed=seed, constrained=constrained)
+        result = extract(document, schema, engine=engine, seed=seed, constrained=constrained, **settings)
     except DgError as problem:
         error = str(problem)
         partial = problem.partial if isinstance(problem, ExtractionError) else None

@@ -1,16 +1,17 @@
 """Pieces of a given text as a language: what a value may be when it has to be stated in the document.
 
-The automaton is the suffix automaton of the text restricted to starts and ends at word boundaries (Blumer et al., 1985,
-"The smallest automaton recognizing the subwords of a text"), built by determinising sets of positions.
+The automaton is the suffix automaton of the text (Blumer et al., 1985, "The smallest automaton recognizing the subwords
+of a text") restricted to starts and ends at word boundaries.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dg_sglang.errors import GrammarTooLargeError
 from dg_sglang.grammar.text import json_body
 
 _GAP = re.compile(r"(?:[^\S\n]{2,}|\n[^\S\n]*(?:\n[^\S\n]*)+|\t)")
@@ -49,41 +50,58 @@ def _is_ideograph(char: str) -> bool:
     return unicodedata.category(char) == "Lo" and unicodedata.east_asian_width(char) in "WF"
 
 
+_START, _WALL = "a piece may start here", "the segment ends"
+"""Marks among the characters of a segment."""
+MAX_SUFFIX_STATES = 2_000_000
+
+_Inside = tuple[tuple[bytes, int], ...]
+
+
 class PieceAutomaton:
     """Deterministic automaton of all word-bounded pieces of some segments, as JSON string bodies in UTF-8.
 
-    State 0 is the start. States are interned sets of positions; `accepting` and `moves` answer per state.
+    Built from the suffix automaton of the segments with a mark before each place where a piece may start: what may
+    follow the mark are the pieces, with the marks inside them left out. Its size is linear in the text's, however
+    often the text repeats itself. State 0 is the start; `accepting` and `moves` answer per state.
+
+    Raises GrammarTooLargeError past MAX_SUFFIX_STATES states of the suffix automaton.
     """
 
     def __init__(self, segments: Iterable[str]) -> None:
-        text, starts, ends = bytearray(), set(), set()
-        for segment in segments:
-            for index, char in enumerate(segment):
-                if not char.isspace() and (index == 0 or not joins(segment[index - 1], char)):
-                    starts.add(len(text))
-                text += json_body(char)
-                if not char.isspace() and (index + 1 == len(segment) or not joins(char, segment[index + 1])):
-                    ends.add(len(text))
-            text.append(0)  # no JSON string body holds a zero byte: a wall between segments
+        suffixes, last = _suffix_automaton([*_marked(segment), _WALL] for segment in segments)
+        # A state is a state of the suffix automaton, or lies inside a character: what is left of it, and where it ends.
+        queue: list[int | _Inside] = [suffixes[0].get(_START, ())]
+        numbers = {queue[0]: 0}
         self._moves: list[dict[int, int]] = []
         self._accepting: list[bool] = []
-        states: dict[tuple[int, ...], int] = {}
-        queue = [tuple(sorted(starts))]
-        states[queue[0]] = 0
-        for positions in queue:
-            following: dict[int, list[int]] = {}
-            for position in positions:
-                if text[position]:
-                    following.setdefault(text[position], []).append(position + 1)
+        bodies: dict[str, bytes] = {}
+        for state in queue:
+            edges: Iterable[tuple[bytes, int]] = ()
+            accepting = False
+            if isinstance(state, tuple):
+                edges = state
+            else:
+                after = suffixes[state]
+                within = last[state] != _START and not last[state].isspace()
+                accepting = within and any(char in (_START, _WALL) or char.isspace() for char in after)
+                both = {**suffixes[after[_START]], **after} if _START in after else after
+                edges = [
+                    (bodies.get(char) or bodies.setdefault(char, json_body(char)), target)
+                    for char, target in both.items()
+                    if char not in (_START, _WALL)
+                ]
+            following: dict[int, list[tuple[bytes, int]]] = {}
+            for body, target in edges:
+                following.setdefault(body[0], []).append((body[1:], target))
             moves = {}
-            for byte, targets in following.items():
-                key = tuple(targets)
-                if key not in states:
-                    states[key] = len(queue)
+            for byte, rest in following.items():
+                key = rest[0][1] if not rest[0][0] else tuple(sorted(rest))
+                if key not in numbers:
+                    numbers[key] = len(queue)
                     queue.append(key)
-                moves[byte] = states[key]
+                moves[byte] = numbers[key]
             self._moves.append(moves)
-            self._accepting.append(bool(positions) and not ends.isdisjoint(positions) and positions != queue[0])
+            self._accepting.append(accepting)
 
     def __len__(self) -> int:
         return len(self._moves)
@@ -95,3 +113,56 @@ class PieceAutomaton:
     def moves(self, state: int) -> dict[int, int]:
         """byte → next state."""
         return self._moves[state]
+
+
+def _marked(segment: str) -> Iterator[str]:
+    before = ""
+    for char in segment:
+        if not char.isspace() and not (before and joins(before, char)):
+            yield _START
+        yield char
+        before = char
+
+
+def _suffix_automaton(texts: Iterable[Iterable[str]]) -> tuple[list[dict[str, int]], list[str]]:
+    """The suffix automaton of several texts (Blumer et al.): the moves of each state, and the symbol that leads to it.
+
+    State 0 is the start.
+    """
+    moves: list[dict[str, int]] = [{}]
+    symbols, lengths, links = [""], [0], [-1]
+
+    def split(state: int, symbol: str) -> int:
+        """The state after `symbol` that holds only what ends in the longest text of `state`."""
+        target = moves[state][symbol]
+        if lengths[target] == lengths[state] + 1:
+            return target
+        copy = add(dict(moves[target]), symbol, lengths[state] + 1, links[target])
+        links[target] = copy
+        while state >= 0 and moves[state].get(symbol) == target:
+            moves[state][symbol] = copy
+            state = links[state]
+        return copy
+
+    def add(own: dict[str, int], symbol: str, length: int, link: int) -> int:
+        if len(moves) == MAX_SUFFIX_STATES:
+            raise GrammarTooLargeError("the verbatim source is too long; split it")
+        moves.append(own)
+        symbols.append(symbol)
+        lengths.append(length)
+        links.append(link)
+        return len(moves) - 1
+
+    for text in texts:
+        end = 0
+        for symbol in text:
+            if symbol in moves[end]:
+                end = split(end, symbol)
+                continue
+            state, end = end, add({}, symbol, lengths[end] + 1, 0)
+            while state >= 0 and symbol not in moves[state]:
+                moves[state][symbol] = end
+                state = links[state]
+            if state >= 0:
+                links[end] = split(state, symbol)
+    return moves, symbols

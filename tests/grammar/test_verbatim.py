@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dg_sglang.errors import EmptyLanguageError, InvalidSchemaError
+from dg_sglang.errors import EmptyLanguageError, GrammarTooLargeError, InvalidSchemaError
 from dg_sglang.grammar import JsonSchema, VerbatimSource, compile_constraint
 from dg_sglang.grammar.byte_automaton import ByteAutomaton
+from dg_sglang.grammar.verbatim import PieceAutomaton, joins
 
 SCHEMA = {"type": "string", "x-verbatim": {"source": "document"}}
 
@@ -122,3 +123,30 @@ def test_bad_settings(settings):
         compile_constraint(
             JsonSchema({"type": "string", "x-verbatim": settings}, sources={"document": VerbatimSource("x")})
         )
+
+
+@given(st.lists(st.text('ab1üé× "-\\語文😀\x01', max_size=10), max_size=4))
+@settings(max_examples=200, deadline=None)
+def test_the_automaton_holds_the_pieces_of_all_segments(segments):
+    automaton = PieceAutomaton(VerbatimSource(segments).segments())
+    found, queue = set(), [(0, b"")]
+    for state, read in queue:
+        if automaton.accepting(state):
+            found.add(json.loads(b'"' + read + b'"'))
+        queue.extend((target, read + bytes([byte])) for byte, target in automaton.moves(state).items())
+    expected = set()
+    for segment in VerbatimSource(segments).segments():
+        cuts = [i for i in range(len(segment) + 1) if i in (0, len(segment)) or not joins(*segment[i - 1 : i + 1])]
+        expected |= {segment[i:j] for i in cuts for j in cuts if i < j and segment[i] != " " and segment[j - 1] != " "}
+    assert found == expected
+
+
+@pytest.mark.parametrize("text", ["x " * 20_000, "." * 20_000, "Item 12,50 EUR, paid. " * 1_000])
+def test_a_text_that_repeats_itself_stays_linear(text):
+    assert len(PieceAutomaton(VerbatimSource(text).segments())) <= len(text) + 1
+
+
+def test_a_text_too_long_is_refused(monkeypatch):
+    monkeypatch.setattr("dg_sglang.grammar.verbatim.MAX_SUFFIX_STATES", 100)
+    with pytest.raises(GrammarTooLargeError, match="too long"):
+        compile_pieces("many different words " * 5 + "and then some more of them to fill the states")

@@ -29,7 +29,11 @@ class AutomatonCache:
             constraint = JsonSchema(constraint)
         if isinstance(constraint, JsonSchema) and constraint.whitespace is None:
             constraint = dataclasses.replace(constraint, whitespace=whitespace)
-        key = _key(constraint)
+        try:
+            key = _key(constraint)
+            hash(key)
+        except (TypeError, ValueError, RecursionError):  # malformed: the compiler says how
+            key = "object", id(constraint)
         if key in self._entries:
             self._entries.move_to_end(key)
             return self._entries[key][1]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
-from dg_sglang.errors import EmptyLanguageError, GrammarError, InvalidSchemaError
+from dg_sglang.errors import EmptyLanguageError, GrammarError, GrammarTooLargeError, InvalidSchemaError
 from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.json_schema import compile_schema
 from dg_sglang.grammar.json_value import WhitespacePolicy
@@ -35,12 +35,18 @@ class JsonSchema:
         """The schema as plain data."""
         schema = self.schema
         if hasattr(schema, "model_json_schema"):
-            return schema.model_json_schema()
+            try:
+                return schema.model_json_schema()
+            except Exception as error:  # pydantic's own errors, and whatever the model's hooks raise
+                name = getattr(schema, "__name__", type(schema).__name__)
+                raise InvalidSchemaError(f"{name} has no JSON Schema: {error}") from error
         if isinstance(schema, str):
             try:
                 return json.loads(schema)
             except json.JSONDecodeError as error:
                 raise InvalidSchemaError(f"the schema is not valid JSON: {error}") from None
+            except RecursionError:
+                raise GrammarTooLargeError("the schema is nested too deeply") from None
         return schema
 
 
@@ -83,22 +89,36 @@ def compile_constraint(constraint: Constraint) -> Grammar:
         UnsupportedSchemaError: it asks for something that can't be enforced.
         InvalidSchemaError: it is malformed.
         EmptyLanguageError: no text satisfies it.
+        GrammarTooLargeError: it is nested too deeply.
     """
     table = Expressions()
-    if isinstance(constraint, JsonSchema):
-        root = compile_schema(table, constraint.resolved(), constraint.whitespace or "json", constraint.sources)
-    elif isinstance(constraint, Regex):
-        root = compile_regex(table, constraint.pattern)
-    elif isinstance(constraint, Choice):
-        options = constraint.options
-        if isinstance(options, str) or not all(isinstance(option, str) for option in options):
-            raise InvalidSchemaError("Choice takes a list of texts")
-        root = table.union([table.literal(option.encode()) for option in options])
-    else:
-        kinds = "JsonSchema, Regex or Choice"
-        raise GrammarError(f"a constraint must be {kinds}, not {type(constraint).__name__}")
+    try:
+        root = _root(table, constraint)
+    except RecursionError:
+        raise GrammarTooLargeError("the constraint is nested too deeply") from None
+    except UnicodeEncodeError as error:
+        raise InvalidSchemaError(f"{error.object!r} holds a lone surrogate, which no text can") from None
     if root is table.nothing:
         raise EmptyLanguageError(
             "no text satisfies the constraint (an empty enum, or bounds that contradict each other)"
         )
     return Grammar(table, root, is_json=isinstance(constraint, JsonSchema))
+
+
+def _root(table: Expressions, constraint: Constraint) -> Expression:
+    if isinstance(constraint, JsonSchema):
+        whitespace = constraint.whitespace or "json"
+        if whitespace not in get_args(WhitespacePolicy):
+            raise GrammarError(f"whitespace must be one of {get_args(WhitespacePolicy)} or None, not {whitespace!r}")
+        return compile_schema(table, constraint.resolved(), whitespace, constraint.sources)
+    if isinstance(constraint, Regex):
+        return compile_regex(table, constraint.pattern)
+    if isinstance(constraint, Choice):
+        options = constraint.options
+        if isinstance(options, str) or not isinstance(options, Iterable):
+            raise InvalidSchemaError("Choice takes a list of texts")
+        options = list(options)
+        if not all(isinstance(option, str) for option in options):
+            raise InvalidSchemaError("Choice takes a list of texts")
+        return table.union([table.literal(option.encode()) for option in options])
+    raise GrammarError(f"a constraint must be JsonSchema, Regex or Choice, not {type(constraint).__name__}")

@@ -1,7 +1,9 @@
+import pytest
 from pydantic import BaseModel
 
 from dg_sglang import Engine
 from dg_sglang.automata import AutomatonCache
+from dg_sglang.errors import GrammarError
 from dg_sglang.grammar import Choice, Grammar, JsonSchema, Regex, TokenAutomaton, VerbatimSource, compile_constraint
 
 
@@ -50,3 +52,11 @@ def test_the_least_recently_used_is_dropped(engine: Engine) -> None:
     for pattern in ("a", "b", "a", "c", "a", "b"):
         cache.get(Regex(pattern), "json", make)
     assert len(made) == 4  # a, b, c, and b again
+
+
+def test_what_can_not_be_a_key_is_left_to_the_compiler(engine: Engine) -> None:
+    circle: dict[str, object] = {"type": "array"}
+    circle["items"] = circle
+    for constraint in (circle, {("a",): 1}, Regex([]), Choice(5)):  # type: ignore[arg-type]
+        with pytest.raises(GrammarError):
+            engine.compile(constraint)

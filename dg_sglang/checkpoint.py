@@ -44,11 +44,14 @@ def resolve(name: str | Path, *, download: bool = True) -> Path:
                 "reinstall the package, or give a checkpoint folder or a Hugging Face id"
             )
         return folder
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        return folder.resolve()
-    if folder.exists():
-        raise CheckpointError(f"{folder} is a file: give the checkpoint's folder")
+    try:
+        folder = Path(name).expanduser()
+        if folder.is_dir():
+            return folder.resolve()
+        if folder.exists():
+            raise CheckpointError(f"{folder} is a file: give the checkpoint's folder")
+    except (OSError, RuntimeError) as error:  # a name too long, a folder that may not be entered, ~ of nobody
+        raise CheckpointError(f"no checkpoint folder at {name}: {error}") from error
     if isinstance(name, Path) or name.startswith((".", "~", "/")) or name.count("/") != 1:
         known = ", ".join(map(repr, BUNDLED))
         raise CheckpointError(
@@ -114,7 +117,7 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
 
     try:
         return AutoTokenizer.from_pretrained(checkpoint.path)
-    except (OSError, ValueError, KeyError) as error:
+    except Exception as error:  # transformers and tokenizers say "broken" in many ways
         raise CheckpointError(f"{checkpoint.path}: the tokenizer can't be loaded: {error}") from error
 
 
@@ -130,7 +133,7 @@ def load_image_processor(checkpoint: Checkpoint) -> Any | None:
 
     try:
         return Gemma4ImageProcessorPil.from_pretrained(checkpoint.path)
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except Exception as error:
         raise CheckpointError(f"{checkpoint.path}: the image processor can't be loaded: {error}") from error
 
 
@@ -141,13 +144,11 @@ def load_module(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype
     except ImportError as error:
         raise CheckpointError(f"DiffusionGemma needs transformers 5.12 or newer: {error}") from error
 
-    from safetensors import SafetensorError
-
     try:
         module, report = DiffusionGemmaForBlockDiffusion.from_pretrained(
             checkpoint.path, dtype=dtype, attn_implementation="sdpa", output_loading_info=True
         )
-    except (OSError, ValueError, LookupError, RuntimeError, TypeError, AttributeError, SafetensorError) as error:
+    except Exception as error:
         raise CheckpointError(f"{checkpoint.path}: the weights can't be loaded: {error}") from error
     if missing := sorted(report["missing_keys"]):
         raise CheckpointError(
@@ -162,10 +163,21 @@ def end_tokens(checkpoint: Checkpoint, tokenizer: Any) -> frozenset[int]:
     if named is None:
         turn_end = tokenizer.added_tokens_encoder.get(TURN_END)
         named = [token for token in (tokenizer.eos_token_id, turn_end) if token is not None]
-    ends = frozenset([named] if isinstance(named, int) else named)
-    if not ends:
-        raise CheckpointError(f"{checkpoint.path} names no token that ends an answer (eos_token_id)")
-    return ends
+    ends = named if isinstance(named, list) else [named]
+    if not ends or not all(isinstance(token, int) and 0 <= token < len(tokenizer) for token in ends):
+        raise CheckpointError(
+            f"{checkpoint.path}: eos_token_id must name tokens of its tokenizer that end an answer, not {named}"
+        )
+    return frozenset(ends)
+
+
+def pad_token(checkpoint: Checkpoint, tokenizer: Any) -> int | None:
+    """What fills a canvas after the end token: generation_config's pad_token_id, or the tokenizer's."""
+    named = checkpoint.generation.get("pad_token_id")
+    pad: int | None = tokenizer.pad_token_id if named is None else named
+    if pad is not None and not (isinstance(pad, int) and 0 <= pad < len(tokenizer)):
+        raise CheckpointError(f"{checkpoint.path}: pad_token_id must be an id of its tokenizer, not {pad!r}")
+    return pad
 
 
 def choose_device(device: str | torch.device | None) -> torch.device:

@@ -174,6 +174,8 @@ def checkpoint_config(folder: Path, generation: Mapping[str, Any]) -> Generation
     names = {entry.name for entry in fields(GenerationConfig)} - {"policy"}
     settings = {name: generation[name] for name in names if generation.get(name) is not None}
     sampler = generation.get("sampler_config") or {}
+    if not isinstance(sampler, Mapping):
+        raise CheckpointError(f"{folder / 'generation_config.json'}: sampler_config must be an object")
     if "entropy_bound" in sampler:
         settings["entropy_bound"] = sampler["entropy_bound"]
     path = folder / CHECKPOINT_SETTINGS_FILE

@@ -61,8 +61,7 @@ class Engine:
         self._end_token_ids = checkpoints.end_tokens(checkpoint, self.tokenizer)
         self._lock = threading.RLock()
         self._automata = AutomatonCache()
-        pad = checkpoint.generation.get("pad_token_id")
-        self._pad_token_id: int | None = self.tokenizer.pad_token_id if pad is None else pad
+        self._pad_token_id = checkpoints.pad_token(checkpoint, self.tokenizer)
 
     @classmethod
     def load(

@@ -8,7 +8,9 @@ from dg_sglang import Engine, checkpoint
 from dg_sglang.errors import CheckpointError, ConfigError
 
 
-@pytest.mark.parametrize("name", ["./nowhere", "/nowhere", "~/nowhere", "nowhere", "a/b/c", Path("a/b"), "", " ", 3])
+@pytest.mark.parametrize(
+    "name", ["./nowhere", "/nowhere", "~/nowhere", "nowhere", "a/b/c", Path("a/b"), "", " ", 3, "x" * 5000]
+)
 def test_no_such_checkpoint(name: object) -> None:
     with pytest.raises(CheckpointError):
         checkpoint.resolve(name)  # type: ignore[arg-type]
@@ -40,6 +42,13 @@ def test_a_file_is_not_a_checkpoint(tmp_path: Path) -> None:
         ("model.safetensors", "broken", "weights"),
         ("tokenizer.json", "{}", "tokenizer can't be loaded"),
         ("generation_config.json", '{"t_min": -1}', "t_min"),
+        ("generation_config.json", '{"eos_token_id": "end"}', "eos_token_id"),
+        ("generation_config.json", '{"eos_token_id": [1, 99999]}', "eos_token_id"),
+        ("generation_config.json", '{"pad_token_id": "pad"}', "pad_token_id"),
+        ("generation_config.json", '{"sampler_config": 3}', "sampler_config"),
+        ("config.json", '{"model_type": "diffusion_gemma", "text_config": 5}', "can't be loaded"),
+        ("tokenizer_config.json", "[]", "tokenizer can't be loaded"),
+        ("processor_config.json", "[]", "image processor can't be loaded"),
     ],
 )
 def test_an_incomplete_checkpoint(tmp_path: Path, tiny_path: Path, file: str, text: str | None, message: str) -> None:

@@ -1,11 +1,12 @@
 """The `dg-sglang` command: results on stdout, progress and errors on stderr, heavy imports inside the commands.
 
-Exit codes: 0 done, 1 an error of ours (one line says what and what to do), 2 wrong usage, 130 interrupted.
+Exit codes: 0 done, 1 an error (one line says what and what to do), 2 wrong usage, 130 interrupted.
 """
 
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
-from dg_sglang.errors import ConfigError, DgError
+from dg_sglang.errors import ConfigError, DgError, InputError
 
 _model = click.option(
     "--model", default="nano", show_default=True, help='"nano" (bundled), a checkpoint folder, or a Hugging Face id.'
@@ -45,14 +46,14 @@ def extract(
     from dg_sglang.report import render_extraction
 
     if out is not None:
-        _check_writable(out)
+        _check_writable(out, file, Path(schema))
     target = pipelines.resolve_schema(schema)
     _hide_weight_bar()
     result = pipelines.extract(file, target, model=model, seed=seed, password=password, progress=_progress)
-    dumped = json.dumps(result.to_json(), ensure_ascii=False, indent=2)
+    tree = result.to_json()
     if out is not None:
-        _write(out, dumped)
-    click.echo(dumped if as_json else render_extraction(result))
+        _write(out, _dump(tree, "utf-8"))
+    click.echo(_dump(tree, sys.stdout.encoding) if as_json else render_extraction(result))
 
 
 @cli.command()
@@ -86,14 +87,14 @@ def generate(
         else:
             constraint = grammar.Choice(choices) if regex is None else grammar.Regex(regex)
         grammar.compile_constraint(constraint)  # a bad one fails here, before a model is loaded
-    text = sys.stdin.read() if prompt == "-" else prompt
+    text = _read_stdin() if prompt == "-" else prompt
     from dg_sglang.engine import Engine
 
     _hide_weight_bar()
     _progress(f"loading {model}")
     engine = Engine.load(model)
     result = engine.generate(text, constraint=constraint, max_new_tokens=max_new_tokens, seed=seed)
-    click.echo(json.dumps(result.to_json(), ensure_ascii=False, indent=2) if as_json else result.text)
+    click.echo(_dump(result.to_json(), sys.stdout.encoding) if as_json else result.text)
     usage = result.usage
     _progress(
         f"{usage.seconds:.1f} s; canvases: {usage.canvases}, denoising steps: {usage.denoising_steps}, "
@@ -117,13 +118,15 @@ def doctor(model: str, as_json: bool) -> None:
         if not as_json:
             click.echo(check.line())
     if as_json:
-        click.echo(json.dumps([asdict(check) for check in checks], ensure_ascii=False, indent=2))
+        click.echo(_dump([asdict(check) for check in checks], sys.stdout.encoding))
     if not all(check.ok for check in checks):
         raise SystemExit(1)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit."""
+    """Run the command line and exit. DG_SGLANG_DEBUG=1 shows the traceback of an error that nobody foresaw."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a file name or a word may not fit the terminal's encoding
     try:
         cli.main(arguments, prog_name="dg-sglang", standalone_mode=False)
         sys.stdout.flush()
@@ -138,15 +141,44 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _fail("interrupted", 130)
     except BrokenPipeError:
         # The reader has left (`| head`): nobody to tell, and Python's own flush at exit must not complain either.
-        with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(1)
+    except Exception as error:
+        if os.environ.get("DG_SGLANG_DEBUG"):
+            raise
+        if isinstance(error, OSError):
+            _drop_output()  # a full disk behind stdout, for example: Python would complain once more at exit
+        _fail(f"{type(error).__name__}: {error} (unexpected; DG_SGLANG_DEBUG=1 shows where)", 1)
     sys.exit(0)
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    click.echo(f"dg-sglang: {' '.join(message.split())}", err=True)
+    from dg_sglang.report import printable
+
+    click.echo(f"dg-sglang: {printable(message)}", err=True)
     sys.exit(code)
+
+
+def _drop_output() -> None:
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _dump(value: Any, encoding: str | None) -> str:
+    """JSON as it is read best; in ASCII where the encoding lacks a character, or the text is none (lone surrogates)."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    try:
+        text.encode(encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return json.dumps(value, indent=2)
+    return text
+
+
+def _read_stdin() -> str:
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise InputError(f"the prompt on stdin is not {error.encoding} text: {error.reason}") from error
 
 
 def _progress(message: str) -> None:
@@ -164,17 +196,43 @@ def _hide_weight_bar() -> None:
     enable_progress_bars()
 
 
-def _check_writable(path: Path) -> None:
-    """Fail before any compute rather than after it."""
-    if path.is_dir() or not path.parent.is_dir():
-        problem = "is a folder" if path.is_dir() else f"can't be written, {path.parent} is not a folder"
-        raise ConfigError(f"--out {path} {problem}: name a file in an existing folder")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ConfigError(f"--out {path} can't be written: no permission")
+def _check_writable(path: Path, *inputs: Path) -> None:
+    """Fail before any compute rather than after it, and never write over what is read."""
+    try:
+        if path.is_dir() or not path.parent.is_dir():
+            problem = "is a folder" if path.is_dir() else f"can't be written, {path.parent} is not a folder"
+            raise ConfigError(f"--out {path} {problem}: name a file in an existing folder")
+        if any(path.exists() and one.exists() and path.samefile(one) for one in inputs):
+            raise ConfigError(f"--out {path} is the file to be read: name another one")
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise ConfigError(f"--out {path} can't be written: no permission")
+    except OSError as error:
+        raise ConfigError(f"--out {path} can't be written: {error.strerror}") from error
 
 
 def _write(path: Path, text: str) -> None:
+    """The whole file or none of it: a new file takes the place of an old one only when it is complete."""
+    data = (text + "\n").encode()
     try:
-        path.write_text(text + "\n", encoding="utf-8")
+        plain = not path.exists() or (path.is_file() and not path.is_symlink())
+        if not plain or not os.access(path.parent, os.W_OK):
+            path.write_bytes(data)  # a device or a pipe has nothing to replace
+            return
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".dg-sglang-", delete=False) as file:
+            draft = Path(file.name)
+            try:
+                file.write(data)
+                file.close()
+                draft.chmod(path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask())
+                draft.replace(path)
+            except BaseException:
+                draft.unlink(missing_ok=True)
+                raise
     except OSError as error:
         raise ConfigError(f"--out {path} can't be written: {error.strerror}") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

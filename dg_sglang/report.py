@@ -1,5 +1,6 @@
 """An extraction as text: every leaf with its typed value and where the document says so."""
 
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,17 @@ if TYPE_CHECKING:
     from dg_sglang.pipelines.evidence import Evidence
     from dg_sglang.pipelines.extraction import ExtractionResult
 
+_BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _WIDEST = 44  # a longer value pushes its own evidence to the right, not everybody's
+
+
+def printable(text: str) -> str:
+    """`text` on one line, and nothing in it that a terminal obeys: a document may hold escape sequences."""
+    return "".join(
+        character if unicodedata.category(character) not in ("Cc", "Cs") and character not in _BIDI_CONTROLS
+        else character.encode("unicode_escape").decode()
+        for character in " ".join(text.split())
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -28,11 +39,11 @@ def render_extraction(result: "ExtractionResult") -> str:
     widths = [
         min(_WIDEST, max((len(getattr(row, part)) for row in rows), default=0)) for part in ("name", "value", "kind")
     ]
-    lines = [f"{title} from {result.document.name}"]
+    lines = [f"{title} from {printable(result.document.name)}"]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip((row.name, row.value, row.kind), widths, strict=True))
         lines.append("  ".join((*cells, row.source)).rstrip())
-    lines.extend(f"warning: {warning}" for warning in result.warnings)
+    lines.extend(f"warning: {printable(warning)}" for warning in result.warnings)
     usage = result.usage
     lines.append(
         f"{usage.seconds:.1f} s; canvases: {usage.canvases}, denoising steps: {usage.denoising_steps}, "
@@ -44,7 +55,7 @@ def render_extraction(result: "ExtractionResult") -> str:
 def _rows(value: Any, evidence: Any, depth: int) -> Iterator[_Row]:
     pairs = evidence.items() if isinstance(evidence, dict) else enumerate(evidence)
     for name, branch in pairs:
-        label = "  " * depth + (f"[{name}]" if isinstance(name, int) else name)
+        label = "  " * depth + (f"[{name}]" if isinstance(name, int) else printable(name))
         inner = value.get(name) if isinstance(value, dict) else value[name]
         if isinstance(branch, dict | list):
             yield _Row(label, "" if branch else "[]" if isinstance(branch, list) else "{}")
@@ -58,7 +69,7 @@ def _text(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
-    return " ".join(str(getattr(value, "value", value)).split())
+    return printable(str(getattr(value, "value", value)))
 
 
 def _source(evidence: "Evidence") -> str:
@@ -69,4 +80,4 @@ def _source(evidence: "Evidence") -> str:
         return f"{evidence.verbatim!r} (not found in the document{sure})"
     left, top, right, bottom = zip(*evidence.boxes, strict=True)
     box = f"{min(left):.0f},{min(top):.0f}-{max(right):.0f},{max(bottom):.0f}"
-    return f'page {evidence.page} [{box}] "{evidence.verbatim}" ({evidence.match}{sure})'
+    return f'page {evidence.page} [{box}] "{printable(evidence.verbatim)}" ({evidence.match}{sure})'

@@ -119,6 +119,16 @@ def _check_prompt(prompt: object) -> None:
         raise InputError(f"prompt must be a string, got {type(prompt).__name__} (messages and input_ids take the rest)")
     if not prompt.strip():
         raise EmptyPromptError("the prompt is empty: there is nothing to answer")
+    _check_text(prompt, "the prompt")
+
+
+def _check_text(text: str, where: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{where} holds a lone surrogate ({text[error.start]!r} at position {error.start}), which no text can"
+        ) from error
 
 
 def _check_messages(messages: object) -> None:
@@ -138,6 +148,7 @@ def _check_messages(messages: object) -> None:
                 '{"type": "text", "text": …} or {"type": "image"}'
             )
         text = content if isinstance(content, str) else "".join(part.get("text", "*") for part in content or ())
+        _check_text(text, where)
         substance = substance or bool(text.strip())
     if not substance:
         raise EmptyPromptError("all messages are empty: there is nothing to answer")

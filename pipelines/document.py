@@ -158,18 +158,18 @@ def load_document(
 
 def _head(path: Path, limits: Limits) -> bytes:
     """The first kilobyte of a file that exists and is neither empty nor too large."""
-    if not path.exists():
-        raise DocumentError(f"{path}: no such file")
-    if not path.is_file():
-        raise DocumentError(f"{path}: not a file")
-    size = path.stat().st_size
-    if size == 0:
-        raise DocumentError(f"{path}: the file is empty")
-    if size > limits.max_bytes:
-        raise DocumentError(
-            f"{path}: {size:,} bytes are more than the limit of {limits.max_bytes:,} (Limits.max_bytes)"
-        )
     try:
+        if not path.exists():
+            raise DocumentError(f"{path}: no such file")
+        if not path.is_file():
+            raise DocumentError(f"{path}: not a file")
+        size = path.stat().st_size
+        if size == 0:
+            raise DocumentError(f"{path}: the file is empty")
+        if size > limits.max_bytes:
+            raise DocumentError(
+                f"{path}: {size:,} bytes are more than the limit of {limits.max_bytes:,} (Limits.max_bytes)"
+            )
         with path.open("rb") as file:
             return file.read(1024)
     except OSError as error:

@@ -91,14 +91,16 @@ def schema_tree(schema: Any) -> Node:
         _check_json_schema(schema)
     else:
         raise InvalidSchemaError(f"a schema must be a pydantic model class or a JSON Schema dict, not {schema!r}")
-    root = _Reader(schema).node("", schema, "", ())
+    try:
+        root = _Reader(schema).node("", schema, "", ())
+    except RecursionError as error:
+        raise InvalidSchemaError("the schema is nested too deeply") from error
     if root.kind != "object" or root.nullable:
         raise UnsupportedSchemaError("the root must be an object with properties", pointer="", keyword="type")
     return root
 
 
 def _model_schema(model: type[Any]) -> dict[str, Any]:
-    from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUndefinedAnnotation
     from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
     class _StatedDecimals(GenerateJsonSchema):
@@ -109,7 +111,7 @@ def _model_schema(model: type[Any]) -> dict[str, Any]:
 
     try:
         return dict(model.model_json_schema(mode="validation", schema_generator=_StatedDecimals))
-    except (PydanticInvalidForJsonSchema, PydanticUndefinedAnnotation) as error:
+    except Exception as error:  # pydantic's own errors, and whatever the model's hooks raise
         raise InvalidSchemaError(f"{model.__name__} has no JSON Schema: {error}") from error
 
 
@@ -123,6 +125,8 @@ def _check_json_schema(schema: Mapping[str, Any]) -> None:
     except SchemaError as error:
         pointer = "".join(f"/{_escape(str(part))}" for part in error.absolute_path)
         raise InvalidSchemaError(error.message, pointer=pointer) from error
+    except RecursionError as error:
+        raise InvalidSchemaError("the schema is nested too deeply") from error
 
 
 class _Reader:

@@ -58,7 +58,7 @@ def resolve_schema(name: str) -> type[BaseModel] | dict[str, Any]:
     """
     if name in BUILT_IN:
         return BUILT_IN[name]
-    if name.endswith(".json") or Path(name).is_file():
+    if name.endswith(".json") or _is_file(name):
         return _read_json(Path(name))
     if ":" in name:
         return _import(name)
@@ -66,13 +66,22 @@ def resolve_schema(name: str) -> type[BaseModel] | dict[str, Any]:
     raise InvalidSchemaError(f"unknown schema {name!r}; use {known}, a JSON Schema file, or module:Class")
 
 
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except OSError:  # too long for a file's name, or in a folder that may not be read
+        return False
+
+
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        schema = json.loads(path.read_text(encoding="utf-8"))
+        schema = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InvalidSchemaError(f"the schema file {path} can't be read: {error.strerror}") from error
     except ValueError as error:  # not JSON, or not UTF-8
         raise InvalidSchemaError(f"the schema file {path} is not valid JSON: {error}") from error
+    except RecursionError as error:
+        raise InvalidSchemaError(f"the schema file {path} is nested too deeply") from error
     if not isinstance(schema, dict):
         raise InvalidSchemaError(f"the schema file {path} must hold a JSON object, not {type(schema).__name__}")
     return schema
@@ -84,8 +93,11 @@ def _import(name: str) -> type[BaseModel]:
         sys.path.insert(0, folder)  # a console script, unlike `python -m`, doesn't look in the current folder
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # whatever the user's module raises while it is imported
-        raise InvalidSchemaError(f"the module {module_name!r} of {name!r} can't be imported: {error}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever the user's module raises while it is imported, SystemExit too
+        reason = str(error) or type(error).__name__
+        raise InvalidSchemaError(f"the module {module_name!r} of {name!r} can't be imported: {reason}") from error
     model = getattr(module, class_name, None)
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
         problem = "has no such class" if model is None else "is not a pydantic model there"

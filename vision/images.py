@@ -32,9 +32,9 @@ def load_image(source: object, name: str = "the image") -> Image:
         raise ImageError(f"{name} is a URL ({source}): download it and pass the file or its bytes")
     if not isinstance(source, Image.Image | str | Path | bytes):
         raise ImageError(f"{name} must be a PIL image, a path or bytes, got {type(source).__name__}")
-    if isinstance(source, str | Path) and not Path(source).is_file():
-        raise ImageError(f"{name}: no such file: {source}")
     try:
+        if isinstance(source, str | Path) and not Path(source).is_file():
+            raise ImageError(f"{name}: no such file: {source}")
         picture = source if isinstance(source, Image.Image) else Image.open(_file(source))
         picture.load()
         picture = ImageOps.exif_transpose(picture)
@@ -42,7 +42,9 @@ def load_image(source: object, name: str = "the image") -> Image:
             layer = picture.convert("RGBA")
             picture = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
         return picture.convert("RGB")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:  # Pillow's ways to say "broken"
+    except ImageError:
+        raise
+    except Exception as error:  # Pillow's decoders say "broken" in many ways
         raise ImageError(f"{name} can't be read as an image: {error}") from error
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dg_sglang.cli import main
+from dg_sglang.cli import _dump, _write, main
+from dg_sglang.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
 INVOICE = ROOT / "examples" / "invoice.pdf"
@@ -223,6 +224,45 @@ def test_unwritable_output_fails_before_any_work(cli: Cli, tmp_path: Path) -> No
     assert "is a folder" in cli("extract", INVOICE, "--schema", "invoice", "--out", tmp_path).error_line
 
 
+@pytest.mark.parametrize("option", ["--out", "--schema", "--model", "FILE"])
+def test_names_too_long_for_any_file(cli: Cli, option: str) -> None:
+    arguments = {"FILE": INVOICE, "--schema": "invoice", "--model": "none"} | {option: "/" + "x" * 5000}
+    outcome = cli("extract", arguments.pop("FILE"), *(word for pair in arguments.items() for word in pair))
+    assert outcome.code == 1
+    assert outcome.err.splitlines()[-1].startswith("dg-sglang: ")
+    assert "unexpected" not in outcome.err
+
+
+def test_output_never_replaces_what_is_read(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text('{"type": "object", "properties": {"a": {"type": "string"}}}')
+    document = make_pdf(tmp_path / "bill.pdf")
+    for out in (document, tmp_path / "schema.json"):
+        before = out.read_bytes()
+        (tmp_path / "link").unlink(missing_ok=True)
+        (tmp_path / "link").symlink_to(out)
+        for name in (out, tmp_path / "link"):
+            outcome = cli("extract", document, "--schema", tmp_path / "schema.json", "--out", name)
+            assert (outcome.code, "the file to be read" in outcome.error_line) == (1, True)
+        assert out.read_bytes() == before
+
+
+def test_output_is_complete_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "old.json").write_text("old")
+    (tmp_path / "old.json").chmod(0o600)
+    _write(tmp_path / "old.json", "new")
+    _write(tmp_path / "new.json", "ü")
+    assert (tmp_path / "old.json").read_text() == "new\n"
+    assert (tmp_path / "old.json").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "new.json").stat().st_mode & 0o111 == 0
+    monkeypatch.setattr(Path, "chmod", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(ConfigError, match="No space left"):
+        _write(tmp_path / "old.json", "newer")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.json", "old.json"]
+    assert (tmp_path / "old.json").read_text() == "new\n"
+    with pytest.raises(ConfigError, match="No space left"):
+        _write(Path("/dev/full"), "x")
+
+
 # --- extraction -------------------------------------------------------------------------------------------------------
 
 
@@ -307,12 +347,22 @@ def test_generate_reads_stdin_and_repeats_with_a_seed(cli: Cli, monkeypatch: pyt
     assert outputs[0] == outputs[1]
 
 
+def test_stdin_that_is_no_text(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from io import BytesIO, TextIOWrapper
+
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"\xff\xfe"), encoding="utf-8"))
+    outcome = cli("generate", "-")
+    assert outcome.code == 1
+    assert "the prompt on stdin is not utf-8 text" in outcome.error_line
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["--regex", "(unclosed"], ["(unclosed"]),
         (["--model", "/no/such/checkpoint"], ["/no/such/checkpoint"]),
         (["--schema", "none.json"], ["none.json"]),
+        (["--choice", "\udcff"], ["lone surrogate"]),
     ],
 )
 def test_generate_refuses_in_one_line(cli: Cli, arguments: list[str], words: list[str]) -> None:
@@ -328,6 +378,38 @@ def test_generate_refuses_an_empty_prompt(cli: Cli) -> None:
     outcome = cli("generate", "  ")
     assert outcome.code == 1
     assert outcome.err.splitlines()[-1].startswith("dg-sglang: ")
+
+
+# --- what nobody foresaw ----------------------------------------------------------------------------------------------
+
+
+def test_an_unforeseen_error_is_one_line_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: str) -> None:
+        raise TypeError("first line\nsecond \x1b[31mline")
+
+    monkeypatch.setattr("dg_sglang.pipelines.resolve_schema", fail, raising=False)
+    outcome = cli("extract", INVOICE, "--schema", "invoice")
+    assert outcome.code == 1
+    assert "TypeError: first line second \\x1b[31mline (unexpected; DG_SGLANG_DEBUG=1" in outcome.error_line
+    monkeypatch.setenv("DG_SGLANG_DEBUG", "1")
+    with pytest.raises(TypeError):
+        main(["extract", str(INVOICE), "--schema", "invoice"])
+
+
+def test_json_fits_the_encoding_of_its_reader() -> None:
+    tree = {"a": "ü€😀", "b": "\udcff"}
+    assert json.loads(_dump(tree, "utf-8")) == json.loads(_dump(tree, "ascii")) == tree
+    assert "ü€😀" in _dump({"a": "ü€😀"}, "utf-8")
+    assert _dump({"a": "ü€"}, "latin-1").isascii()
+
+
+def test_a_full_disk_behind_stdout_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        process = spawn("--version", stdout=full)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert len(err.splitlines()) == 1
+    assert "No space left on device" in err
 
 
 # --- doctor and signals -----------------------------------------------------------------------------------------------

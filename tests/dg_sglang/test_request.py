@@ -57,6 +57,15 @@ def test_bad_input_ids(ids: Any) -> None:
         GenerationRequest(input_ids=ids).checked_ids(300)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [{"prompt": "a\udcff"}, {"messages": [{"role": "user", "content": [{"type": "text", "text": "\ud800"}]}]}],
+)
+def test_lone_surrogates_are_no_text(arguments: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"lone surrogate \('.ud"):
+        GenerationRequest.of(arguments)
+
+
 @pytest.mark.parametrize("ids", [[5, 6], (5, 6), torch.tensor([5, 6]), torch.tensor([[5, 6]])])
 def test_good_input_ids(ids: Any) -> None:
     assert GenerationRequest(input_ids=ids).checked_ids(300) == [5, 6]

@@ -42,6 +42,10 @@ def test_a_json_schema_file(tmp_path: Path) -> None:
         ("list.json", "must hold a JSON object, not list"),
         ("no_such_module:Bill", "can't be imported"),
         ("broken_module:Bill", "can't be imported: division"),
+        ("leaving_module:Bill", "can't be imported: 3"),
+        ("strange_module:Bill", "can't be imported: X"),
+        ("deep.json", "nested too deeply"),
+        ("x" * 5000, "unknown schema"),
         ("json:Bill", "has no such class"),
         ("json:dumps", "is not a pydantic model"),
     ],
@@ -51,7 +55,16 @@ def test_errors_say_what_is_wrong(name: str, problem: str, tmp_path: Path, monke
     (tmp_path / "latin.json").write_bytes(b'{"a": "\xe4"}')
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "broken_module.py").write_text("1 / 0")
+    (tmp_path / "leaving_module.py").write_text("import sys\nsys.exit(3)")
+    (tmp_path / "strange_module.py").write_text("class X(BaseException): pass\nraise X")
+    (tmp_path / "deep.json").write_text('{"a":' * 10**5 + "1" + "}" * 10**5)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", __import__("sys").path[:])
     with pytest.raises(InvalidSchemaError, match=problem):
         resolve_schema(name)
+
+
+def test_a_json_schema_file_as_windows_editors_save_it(tmp_path: Path) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text('{"type": "object", "properties": {"a": {"type": "string"}}}', encoding="utf-8-sig")
+    assert resolve_schema(str(path))["type"] == "object"

@@ -1,6 +1,7 @@
 """From messages to prompt tokens, and from answer tokens to thinking and text."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from dg_sglang.vision.images import load_image, load_images
 CHANNEL_OPEN = "<|channel>"
 CHANNEL_CLOSE = "<channel|>"
 THOUGHT = "thought"
+_OWN_ROLES = ("assistant", "model")
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,11 @@ class Prompt:
 
 
 class Chat:
-    """The text side of a checkpoint: its tokenizer, chat template, image processor and thinking channel."""
+    """The text side of a checkpoint: its tokenizer, chat template, image processor and thinking channel.
+
+    Text that people pass is data. A control token spelled out in a prompt, or in a document inside it, reaches the
+    model as its characters, so that no document can end its turn or open another one.
+    """
 
     def __init__(self, tokenizer: Any, image_processor: Any | None, *, image_token_id: int | None, name: str) -> None:
         self.tokenizer = tokenizer
@@ -37,6 +43,7 @@ class Chat:
             index for index, token in added.items() if token.special or _is_marker(token.content)
         }
         ids = {token.content: index for index, token in added.items()}
+        self._control_start = _first_characters(name for name, index in ids.items() if index in self._hidden)
         self._open, self._close = ids.get(CHANNEL_OPEN), ids.get(CHANNEL_CLOSE)
 
     def thinking(self, prompt: Sequence[int]) -> Thinking:
@@ -68,28 +75,48 @@ class Chat:
             messages = [{"role": "user", "content": parts}]
         else:
             messages = [{"role": "user", "content": request.prompt}]
-        text = self._render(messages, thinking=request.thinking)
+        cut = _unused_character(messages)
+        text = self._render([self._as_data(message, cut) for message in messages], thinking=request.thinking)
         if pictures:
-            return self._with_images(text, pictures)
-        return Prompt(self._tokenize(text))
+            return self._with_images(text, pictures, cut)
+        return Prompt(self._tokenize(text, cut))
+
+    def count(self, text: str) -> int:
+        """How many tokens `text` takes in a prompt."""
+        cut = _unused_character([{"content": text}])
+        return len(self._tokenize(self._cut(text, cut), cut))
+
+    def _as_data(self, message: Mapping[str, Any], cut: str) -> Mapping[str, Any]:
+        """The message with its control tokens cut, unless they are the model's own (whose thoughts templates drop)."""
+        content = message.get("content")
+        if message.get("role") in _OWN_ROLES or content is None:
+            return message
+        if isinstance(content, str):
+            return {**message, "content": self._cut(content, cut)}
+        parts = [{**part, "text": self._cut(part["text"], cut)} if "text" in part else part for part in content]
+        return {**message, "content": parts}
+
+    def _cut(self, text: str, cut: str) -> str:
+        """`text` with `cut` behind the first character of each control token."""
+        return self._control_start.sub(lambda first: first[0] + cut, text)
 
     def _render(self, messages: Sequence[Mapping[str, Any]], *, thinking: bool) -> str:
-        from jinja2.exceptions import TemplateError
-
         if not self.tokenizer.chat_template:
             raise CheckpointError(f"{self._name} has no chat template: pass input_ids instead of prompt or messages")
         try:
             text: str = self.tokenizer.apply_chat_template(
                 list(messages), tokenize=False, add_generation_prompt=True, enable_thinking=thinking
             )
-        except TemplateError as error:
+        except Exception as error:  # templates are programs: they raise TemplateError on purpose, the rest by accident
             raise InputError(f"the chat template refuses these messages: {error}") from error
         return text
 
-    def _tokenize(self, text: str) -> list[int]:
-        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+    def _tokenize(self, text: str, cut: str) -> list[int]:
+        """The tokens of the pieces between cuts; without cuts, of the whole text."""
+        pieces = text.split(cut)
+        return [token for piece in pieces for token in self.tokenizer(piece, add_special_tokens=False)["input_ids"]]
 
-    def _with_images(self, text: str, pictures: Sequence[Any]) -> Prompt:
+    def _with_images(self, text: str, pictures: Sequence[Any], cut: str) -> Prompt:
         """Expand each image token to begin, soft tokens, end, as `Gemma4Processor.replace_image_token` does."""
         if self._image_processor is None:
             raise ImageError(f"{self._name} has no image processor (processor_config.json): it can't read images")
@@ -104,12 +131,12 @@ class Chat:
             )
         try:
             processed = self._image_processor(images=list(pictures), return_tensors="pt")
-        except ValueError as error:
+        except Exception as error:
             raise ImageError(f"the image processor refuses an image: {error}") from error
         expanded = pieces[0]
         for piece, count in zip(pieces[1:], processed["num_soft_tokens_per_image"], strict=True):
             expanded += f"{tokenizer.boi_token}{marker * int(count)}{tokenizer.eoi_token}{piece}"
-        ids = self._tokenize(expanded)
+        ids = self._tokenize(expanded, cut)
         kinds = torch.tensor([[int(token == self._image_token_id) for token in ids]])
         names = ("pixel_values", "image_position_ids")
         return Prompt(ids, {name: processed[name] for name in names} | {"mm_token_type_ids": kinds})
@@ -138,13 +165,34 @@ class Chat:
         return last is not None and last == self._open
 
     def _decode(self, tokens: Sequence[int]) -> str:
-        decoded: str = self.tokenizer.decode([token for token in tokens if token not in self._hidden])
+        kept = [token for token in tokens if token not in self._hidden]
+        decoded: str = self.tokenizer.decode(kept, clean_up_tokenization_spaces=False)
         return decoded
 
 
 def _is_marker(token: str) -> bool:
     """Gemma's control tokens: <|turn>, <turn|>, <|image|> …"""
     return token.startswith("<|") or token.endswith("|>")
+
+
+def _first_characters(names: Iterable[str]) -> re.Pattern[str]:
+    """Finds the first character of each of these names, overlapping ones too."""
+    rests: dict[str, list[str]] = {}
+    for name in names:
+        rests.setdefault(name[:1], []).append(re.escape(name[1:]))
+    return re.compile("|".join(f"{re.escape(first)}(?={'|'.join(rest)})" for first, rest in rests.items()) or "(?!)")
+
+
+def _unused_character(messages: Sequence[Mapping[str, Any]]) -> str:
+    """A character that no message holds: one that Unicode will never assign, if people keep to it."""
+    used = {char for message in messages for text in _texts(message.get("content")) for char in text}
+    return next(char for char in map(chr, range(0xFDD0, 0x10FFFF)) if char not in used)
+
+
+def _texts(content: Any) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    return [part["text"] for part in content or () if "text" in part]
 
 
 def _take_pictures(

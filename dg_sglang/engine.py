@@ -92,6 +92,11 @@ class Engine:
         """The tokenizer's vocabulary as constraints see it, as wide as the model's logits."""
         return Vocabulary.from_tokenizer(self.tokenizer, self._model.vocab_size)
 
+    def count_tokens(self, text: str) -> int:
+        """How many tokens `text` takes in a prompt."""
+        with self._lock:
+            return self._chat.count(text)
+
     def compile(self, constraint: Any, *, whitespace: Whitespace | None = None) -> TokenAutomaton:
         """The token automaton of a constraint, from the engine's cache if it is there.
 

@@ -112,13 +112,8 @@ def extract(
         if progress:
             progress(f"loading {model}")
         engine = Engine.load(model)
-    tokenizer = engine.tokenizer
-
-    def count(text: str) -> int:
-        return len(tokenizer(text, add_special_tokens=False)["input_ids"])
-
-    groups = plan_groups(root, engine.canvas_length, count)
-    document, warnings = fit_document(source, groups, engine.max_context, count)
+    groups = plan_groups(root, engine.canvas_length, engine.count_tokens)
+    document, warnings = fit_document(source, groups, engine.max_context, engine.count_tokens)
     segments = segments_of(document)
     spans = {kind: pieces(document.text, kind) for kind in SPAN_KINDS}
     if progress:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -114,7 +115,8 @@ class Chat:
     def _tokenize(self, text: str, cut: str) -> list[int]:
         """The tokens of the pieces between cuts; without cuts, of the whole text."""
         pieces = text.split(cut)
-        return [token for piece in pieces for token in self.tokenizer(piece, add_special_tokens=False)["input_ids"]]
+        encode = partial(self.tokenizer, add_special_tokens=False, verbose=False)
+        return [token for piece in pieces for token in encode(piece)["input_ids"]]
 
     def _with_images(self, text: str, pictures: Sequence[Any], cut: str) -> Prompt:
         """Expand each image token to begin, soft tokens, end, as `Gemma4Processor.replace_image_token` does."""

@@ -1,7 +1,9 @@
 """Pictures of pages: image files through Pillow, words through RapidOCR (its wheel carries the models: no download)."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dg_sglang.errors import DocumentError
 from dg_sglang.pipelines.document import Box, Limits, Page, Word
 from dg_sglang.pipelines.layout import build_lines
+from dg_sglang.vision.images import readable_formats
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,53 +19,64 @@ if TYPE_CHECKING:
 
 DEFAULT_DPI = 72.0
 """Resolution of an image file that states none: one pixel is one point."""
+MAX_ASPECT = 8
+"""Pictures longer than this many times their other side are padded for the reader, which enlarges the short side."""
 
 
 def read_image_file(path: Path, limits: Limits, progress: Callable[[str], None] | None) -> Iterator[Page]:
     """Yield the pages of an image file (a TIFF may have several), turned upright by EXIF. Raises DocumentError."""
-    import warnings
-
     import numpy as np
     from PIL import Image, ImageOps, UnidentifiedImageError
 
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit follows
-            image = Image.open(path)
-    except UnidentifiedImageError as error:
-        raise DocumentError(
-            f"{path}: neither a PDF nor an image that can be read; convert it to PDF, PNG or JPEG"
-        ) from error
-    except Image.DecompressionBombError as error:
-        raise DocumentError(f"{path}: the image is far too large to decode safely ({error})") from error
+    with _naming(path):
+        try:
+            image = Image.open(path, formats=readable_formats())
+        except UnidentifiedImageError as error:
+            raise DocumentError(
+                f"{path}: neither a PDF nor an image that can be read; convert it to PDF, PNG or JPEG"
+            ) from error
+        except Image.DecompressionBombError as error:
+            raise DocumentError(f"{path}: the image is far too large to decode safely ({error})") from error
     with image:
-        frames = getattr(image, "n_frames", 1)
+        with _naming(path):
+            frames = getattr(image, "n_frames", 1)
         if frames > limits.max_pages:
             raise DocumentError(
                 f"{path}: {frames} pages are more than the limit of {limits.max_pages} (Limits.max_pages)"
             )
         for frame in range(frames):
-            try:
+            with _naming(path):
                 image.seek(frame)
                 _check_pixels(image, path, limits)
                 upright = ImageOps.exif_transpose(image)
                 pixels = np.asarray(flatten(upright))
-            except (OSError, SyntaxError, EOFError, ValueError) as error:
-                if isinstance(error, DocumentError):
-                    raise
-                raise DocumentError(f"{path}: the image is damaged or truncated ({error})") from error
+                scale = DEFAULT_DPI / _dpi(image)
             if progress:
                 progress(f"page {frame + 1}: reading it by OCR")
-            scale = DEFAULT_DPI / _dpi(image)
             height, width = pixels.shape[:2]
             words = recognise(pixels, points_per_pixel=scale)
             yield Page(frame + 1, width * scale, height * scale, build_lines(words), "ocr")
 
 
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Errors of Pillow's decoders, which say "broken" in many ways, as ours; its warnings of odd metadata unsaid."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except DocumentError:
+        raise
+    except Exception as error:
+        raise DocumentError(f"{path}: the image is damaged or truncated ({error})") from error
+
+
 def recognise(pixels: "np.ndarray", *, points_per_pixel: float) -> list[Word]:
     """The words on an RGB picture (uint8 [height, width, 3]), with axis-parallel boxes in points."""
-    result = _reader()(pixels[:, :, ::-1], return_word_box=True)  # the reader expects BGR, as OpenCV gives it
+    result = _reader()(_padded(pixels)[:, :, ::-1], return_word_box=True)  # the reader expects BGR, as OpenCV gives it
     words: list[Word] = []
+    if result.boxes is None:  # nothing found; word_results then has another shape
+        return words
     for run, line in enumerate(result.word_results or ()):
         for text, confidence, corners in line:
             if not text or corners is None:
@@ -70,6 +84,16 @@ def recognise(pixels: "np.ndarray", *, points_per_pixel: float) -> list[Word]:
             xs, ys = [x * points_per_pixel for x, _ in corners], [y * points_per_pixel for _, y in corners]
             words.extend(_split(text, (min(xs), min(ys), max(xs), max(ys)), float(confidence), run))
     return words
+
+
+def _padded(pixels: "np.ndarray") -> "np.ndarray":
+    """With white to the right or below, where one side is so short that the reader would enlarge it beyond memory."""
+    import numpy as np
+
+    height, width = pixels.shape[:2]
+    least = max(height, width) // MAX_ASPECT
+    below, right = max(least - height, 0), max(least - width, 0)
+    return np.pad(pixels, ((0, below), (0, right), (0, 0)), constant_values=255) if below or right else pixels
 
 
 def _split(text: str, box: Box, confidence: float, run: int) -> Iterator[Word]:

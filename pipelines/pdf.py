@@ -27,8 +27,8 @@ def read_pdf(
     pymupdf.TOOLS.mupdf_display_errors(False)
     pymupdf.TOOLS.mupdf_display_warnings(False)
     try:
-        pdf = pymupdf.open(path, filetype="pdf")
-    except (RuntimeError, ValueError, OSError) as error:
+        pdf = pymupdf.open(stream=path.read_bytes(), filetype="pdf")  # MuPDF opens no names that aren't UTF-8
+    except Exception as error:
         raise DocumentError(f"{path}: a damaged or truncated PDF ({error}); save or download it again") from error
     with pdf:
         _check(pdf, path, password, limits)
@@ -36,9 +36,9 @@ def read_pdf(
             try:
                 page = pdf[index]
                 yield _read_page(page, path, limits, progress)
-            except (RuntimeError, ValueError) as error:
-                if isinstance(error, DocumentError):
-                    raise
+            except (DocumentError, ImportError):
+                raise
+            except Exception as error:
                 raise DocumentError(f"{path}: page {index + 1} can't be read ({error})") from error
 
 

@@ -13,6 +13,17 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
+_FORMATS = ("PNG", "JPEG", "MPO", "TIFF", "WEBP", "GIF", "BMP", "PPM", "JPEG2000", "AVIF", "HEIF")
+
+
+def readable_formats() -> list[str]:
+    """The picture formats that are read: no drawing programs such as EPS, which Pillow gives to Ghostscript to run."""
+    from PIL import Image
+
+    Image.init()
+    return [name for name in _FORMATS if name in Image.OPEN]
+
+
 def load_image(source: object, name: str = "the image") -> Image:
     """One picture, decoded completely, upright (EXIF orientation applied), in RGB, transparency over white.
 
@@ -35,7 +46,7 @@ def load_image(source: object, name: str = "the image") -> Image:
     try:
         if isinstance(source, str | Path) and not Path(source).is_file():
             raise ImageError(f"{name}: no such file: {source}")
-        picture = source if isinstance(source, Image.Image) else Image.open(_file(source))
+        picture = source if isinstance(source, Image.Image) else Image.open(_file(source), formats=readable_formats())
         picture.load()
         picture = ImageOps.exif_transpose(picture)
         if picture.has_transparency_data:

@@ -9,7 +9,7 @@ from PIL import Image
 
 from dg_sglang.errors import DocumentError
 from dg_sglang.pipelines import load_document
-from dg_sglang.pipelines.ocr import flatten
+from dg_sglang.pipelines.ocr import _padded, flatten
 
 TEXT = [(40, 60, "Receipt 118204"), (40, 120, "TOTAL"), (300, 120, "15.06")]
 
@@ -47,6 +47,49 @@ def test_every_page_of_a_tiff_is_read(tmp_path: Path) -> None:
     path = tmp_path / "pages.tiff"
     page.save(path, save_all=True, append_images=[page])
     assert [place.page for place in load_document(path).places if place.word.text == "TOTAL"] == [1, 2]
+
+
+@pytest.mark.heavy
+def test_an_empty_page_among_others(tmp_path: Path) -> None:
+    page = Image.open(make_scan(tmp_path / "scan.png", TEXT))
+    path = tmp_path / "pages.tiff"
+    page.save(path, save_all=True, append_images=[Image.new("RGB", page.size, "white"), page])
+    document = load_document(path)
+    assert [len(page.lines) > 0 for page in document.pages] == [True, False, True]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("size", [(1, 1), (1, 3000), (3000, 2)])
+def test_a_picture_without_text(tmp_path: Path, size: tuple[int, int]) -> None:
+    Image.new("RGB", size, "white").save(tmp_path / "line.png")
+    with pytest.raises(DocumentError, match="no text found on any of its 1 page"):
+        load_document(tmp_path / "line.png")
+
+
+@pytest.mark.parametrize(("shape", "padded"), [((1, 800), (100, 800)), ((90, 9), (90, 11)), ((9, 9), (9, 9))])
+def test_thin_pictures_are_padded(shape: tuple[int, int], padded: tuple[int, int]) -> None:
+    picture = _padded(np.zeros((*shape, 3), np.uint8))
+    assert picture.shape[:2] == padded
+    assert picture.sum() == 255 * 3 * (padded[0] * padded[1] - shape[0] * shape[1])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"BM" + bytes(60),
+        b"\0\0\1\0\1\0" + bytes(20),
+        b"RIFF\0\0\0\0WEBPVP8 " + bytes(20),
+        b"II*\0\x08\0\0\0\0\0",
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n",
+        b"GIF89a\x01\0\x01\0\0\0\0,\0\0",
+        bytes(100),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_broken_and_foreign_files(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "file.bin").write_bytes(content)
+    with pytest.raises(DocumentError, match=r"file\.bin: (the image is damaged|neither a PDF nor an image)"):
+        load_document(tmp_path / "file.bin")
 
 
 @pytest.mark.parametrize("mode", ["L", "1", "RGBA", "P", "LA", "I;16"])

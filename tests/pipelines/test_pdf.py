@@ -95,3 +95,8 @@ def test_pages_without_text_are_read_by_ocr(tmp_path: Path) -> None:
     assert 90 < word.box[1] < 112
     with pytest.raises(DocumentError, match=r"Limits\.max_pixels"):
         load_document(path, limits=Limits(max_pixels=10_000))
+
+
+def test_a_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
+    path = make_pdf(tmp_path / "a.pdf", [TEXT]).rename(tmp_path / "b\udcff\n.pdf")
+    assert load_document(path).name == "b\udcff\n.pdf"

@@ -46,7 +46,13 @@ def test_not_an_image_at_all(source: object) -> None:
 
 def test_broken_files(tmp_path: Path) -> None:
     whole = encoded(Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64, 3), np.uint8)))
-    for content in (b"", b"not an image", whole[:100], whole[: len(whole) // 2]):
+    for content in (
+        b"",
+        b"not an image",
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n",
+        whole[:100],
+        whole[: len(whole) // 2],
+    ):
         with pytest.raises(ImageError, match="can't be read as an image"):
             load_image(content)
     (tmp_path / "a.png").write_bytes(b"%PDF-1.4")

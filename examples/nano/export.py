@@ -187,6 +187,7 @@ def export(model: Nano, tokenizer: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     module = to_transformers(model).to(torch.bfloat16)
     module.save_pretrained(folder)
+    (folder / "model.safetensors").chmod(0o644)  # safetensors writes it for its owner only
     write_tokenizer(tokenizer, folder)
     write_processor(folder)
     _write_json(folder / "generation_config.json", GENERATION)

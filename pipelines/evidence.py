@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dg_sglang.pipelines.document import Box, Place
+from dg_sglang.pipelines.normalise import FINDERS
 from dg_sglang.pipelines.schema_tree import Node
 from dg_sglang.pipelines.segments import Segment
 
@@ -97,10 +98,12 @@ def _records(claims: Sequence[Claim]) -> list[list[Claim]]:
 def _occurrences(claim: Claim, segments: Sequence[Segment]) -> tuple[list[tuple[Place, ...]], bool]:
     """The words of each occurrence in reading order, and whether only a loose match was found."""
     piece = " ".join(claim.verbatim.split())
-    glued = claim.node.kind == "date"  # a clock time may follow without a space
+    # Dates, numbers and currencies may touch a clock time, a unit or one another: 5.00 in RM5.00 but not in 15.00.
+    kind = claim.node.kind
     ways: list[tuple[bool, Callable[[Segment], Iterator[tuple[Place, ...]]]]] = [
+        (False, lambda segment: segment.find_kind(piece, kind)),
         (False, lambda segment: segment.find(piece)),
-        (False, lambda segment: segment.find(piece, inside_words=True) if glued else iter(())),
+        (False, lambda segment: segment.find(piece, inside_words=True) if kind in FINDERS else iter(())),
         (True, lambda segment: segment.find_loosely(piece)),
     ]
     for fuzzy, find in ways:

@@ -14,11 +14,12 @@ from dg_sglang.pipelines.numbers import DecimalMark, find_numbers, mark_shown_by
 
 StatedKind = Literal["text", "date", "number", "currency"]
 
-_FINDERS: dict[str, Callable[[str], Iterator[tuple[int, int]]]] = {
+FINDERS: dict[str, Callable[[str], Iterator[tuple[int, int]]]] = {
     "date": find_dates,
     "number": find_numbers,
     "currency": find_currencies,
 }
+"""What yields the [start, end) of every piece of a kind in a text."""
 # Frequent short words that few of the other languages share.
 _FUNCTION_WORDS = {
     "en": "the of and to for with from this is by your",
@@ -79,7 +80,7 @@ def conventions_of(text: str) -> Conventions:
 
 def pieces(text: str, kind: str) -> list[str]:
     """The distinct pieces of `text` that look like a "date", "number" or "currency", in order of appearance."""
-    return list(dict.fromkeys(" ".join(text[start:end].split()) for start, end in _FINDERS[kind](text)))
+    return list(dict.fromkeys(" ".join(text[start:end].split()) for start, end in FINDERS[kind](text)))
 
 
 def normalise(raw: str, kind: StatedKind, conventions: Conventions) -> str | date | Decimal:

@@ -1,11 +1,13 @@
 """The stretches of a document that a stated value may come from, and where a value occurs in them."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from dg_sglang.grammar.verbatim import joins
 from dg_sglang.pipelines.document import Document, Place
+from dg_sglang.pipelines.normalise import FINDERS
 
 CELL_GAP = 2
 """This many characters between two words part cells, or blocks: a column gap or a blank line."""
@@ -30,16 +32,34 @@ class Segment:
             ends.append(end)
         return ends
 
+    @cached_property
+    def _spans(self) -> dict[str, list[tuple[int, int]]]:
+        return {}
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        return [end - len(place.word.text) for end, place in zip(self._ends, self.places, strict=True)]
+
     def find(self, piece: str, *, inside_words: bool = False) -> Iterator[tuple[Place, ...]]:
         """Yield the words of each occurrence of `piece` (white space collapsed), by default between word boundaries."""
         start = self.text.find(piece) if piece else -1
         while start >= 0:
             end = start + len(piece)
             if inside_words or not (_joined(self.text, start) or _joined(self.text, end)):
-                begins = (stop - len(place.word.text) for stop, place in zip(self._ends, self.places, strict=True))
-                spans = zip(begins, self._ends, self.places, strict=True)
-                yield tuple(place for begin, stop, place in spans if begin < end and start < stop)
+                yield self._between(start, end)
             start = self.text.find(piece, start + 1)
+
+    def find_kind(self, piece: str, kind: str) -> Iterator[tuple[Place, ...]]:
+        """Yield the words of each date, number or currency of the text that reads `piece`; nothing for other kinds."""
+        if kind in FINDERS and kind not in self._spans:
+            self._spans[kind] = list(FINDERS[kind](self.text))
+        for start, end in self._spans.get(kind, ()):
+            if self.text[start:end] == piece:
+                yield self._between(start, end)
+
+    def _between(self, start: int, end: int) -> tuple[Place, ...]:
+        """The words that share a character with `text[start:end]`."""
+        return self.places[bisect_right(self._ends, start) : bisect_left(self._begins, end)]
 
     def find_loosely(self, piece: str) -> Iterator[tuple[Place, ...]]:
         """The same by whole words, whatever their case and punctuation."""

@@ -59,6 +59,20 @@ def test_records_keep_together_and_take_different_words() -> None:
     assert len(set(places)) == len(places)
 
 
+def test_numbers_dates_and_currencies_are_found_where_they_stand_as_such() -> None:
+    document = document_of(["Tel 5-5.00-99", "Ref 15.00 and 2024-05-03T", "Paid 5th of 2024-05-0312:30 RM5.00"])
+    kinds = {"5.00": "number", "5": "number", "2024-05-03": "date", "RM": "currency"}
+    claims = [Claim((value,), Node("x", "", kind), value) for value, kind in kinds.items()]
+    found = trace(claims, segments_of(document))
+    assert {value: where(found[value,])[2] for value in kinds} == {
+        "5.00": "RM5.00",
+        "5": "5th",
+        "2024-05-03": "2024-05-0312:30",
+        "RM": "RM5.00",
+    }
+    assert all(one.occurrences == 1 and not one.fuzzy for one in found.values())
+
+
 def test_what_stands_nowhere_or_only_loosely() -> None:
     found = traced({("a",): "Butter", ("b",): "MILK", ("c",): "Bread\nagain"})
     assert found[("a",)] == Traced()

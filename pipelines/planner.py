@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dg_sglang.errors import PromptTooLongError
-from dg_sglang.pipelines.canvas_schema import prompt_fields
+from dg_sglang.pipelines.canvas_schema import MOST_COUNTED, prompt_fields
 from dg_sglang.pipelines.document import Document, Page
 from dg_sglang.pipelines.prompt import build_prompt
 from dg_sglang.pipelines.schema_tree import Node
@@ -51,10 +51,14 @@ def plan_groups(root: Node, canvas_length: int, count: CountTokens) -> list[Grou
     open_nodes: list[Node] = []
     size = 0
 
+    def budget(tokens: int, canvases: int) -> int:
+        """The usual number of canvases; more where long names or many nested fields alone would fill them."""
+        return max(canvases, -(-tokens // canvas_length) + 1) * canvas_length
+
     def close() -> None:
         nonlocal size
         if open_nodes:
-            groups.append(Group(tuple(open_nodes), SCALAR_CANVASES * canvas_length))
+            groups.append(Group(tuple(open_nodes), budget(size, SCALAR_CANVASES)))
             open_nodes.clear()
             size = 0
 
@@ -62,7 +66,7 @@ def plan_groups(root: Node, canvas_length: int, count: CountTokens) -> list[Grou
         tokens = count(f'"{node.name}":{_typical_answer(node)},')
         if _holds_list(node):
             close()
-            groups.append(Group((node,), LIST_CANVASES * canvas_length))
+            groups.append(Group((node,), budget(tokens, LIST_CANVASES)))
             continue
         if size + tokens > FILL * canvas_length:
             close()
@@ -130,7 +134,8 @@ def _typical_answer(node: Node) -> str:
     if node.kind == "object":
         return "{" + ",".join(f'"{child.name}":{_typical_answer(child)}' for child in node.children) + "}"
     if node.kind == "list":
-        return f"[{_typical_answer(node.children[0])}]"
+        items = [_typical_answer(node.children[0])] * max(1, min(node.min_items, MOST_COUNTED))
+        return f"[{','.join(items)}]"
     if node.kind == "choice":
         return f'"{max((text for text, _ in node.choices), key=len)}"'
     return _TYPICAL[node.kind]

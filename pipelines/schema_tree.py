@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+from urllib.parse import unquote
 
 from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
 
@@ -239,7 +240,12 @@ class _Reader:
         scalars = [value for value in values if value is not None]
         if not scalars or not all(isinstance(value, str | int | float) for value in scalars):
             raise UnsupportedSchemaError("only strings, numbers and booleans can be chosen", pointer=at, keyword="enum")
-        choices = {value if isinstance(value, str) else _number_text(value): value for value in scalars}
+        choices: dict[str, Any] = {}
+        for value in scalars:
+            text = value if isinstance(value, str) else _number_text(value)
+            if type(choices.setdefault(text, value)) is not type(value):
+                message = f"two choices are both written {text!r}, {choices[text]!r} and {value!r}"
+                raise UnsupportedSchemaError(message, pointer=at, keyword="enum")
         return Node(name, at, "choice", choices=tuple(choices.items()), nullable=None in values)
 
     def _any_of(self, name: str, schema: Mapping[str, Any], at: str, refs: tuple[str, ...]) -> Node:
@@ -266,7 +272,7 @@ class _Reader:
             raise UnsupportedSchemaError(message, pointer=at, keyword="$ref")
         target: Any = self.root
         for raw in reference[1:].split("/")[1:]:
-            part = raw.replace("~1", "/").replace("~0", "~")
+            part = unquote(raw).replace("~1", "/").replace("~0", "~")
             try:
                 target = target[int(part)] if isinstance(target, list) else target[part]
             except (KeyError, IndexError, ValueError, TypeError):

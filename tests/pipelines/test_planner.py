@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from made_documents import document_of
 
@@ -49,3 +51,16 @@ def test_what_doesnt_fit_is_left_out_from_the_end_and_named() -> None:
 def test_an_answer_budget_that_leaves_no_room_is_refused() -> None:
     with pytest.raises(PromptTooLongError, match="too short for the schema and one line"):
         fit_document(document_of(["a line"]), [Group(ROOT.children, 500)], 600, len)
+
+
+def test_the_shortest_answer_always_fits_its_budget() -> None:
+    fields = {f"a_rather_long_field_name_{number}": {"type": ["string", "null"]} for number in range(40)}
+    nested = {"type": "object", "properties": fields, "required": list(fields)}
+    listed = {"type": "array", "items": nested, "minItems": 9}
+    schema = {"type": "object", "properties": {"nested": nested, "listed": listed, "x" * 500: {"type": "boolean"}}}
+    for group in plan_groups(schema_tree(schema), 128, len):
+        (node,) = group.nodes
+        nulls = dict.fromkeys(fields)
+        shortest = {"nested": nulls, "listed": [nulls] * 9}.get(node.name, True)
+        assert group.max_new_tokens >= len(json.dumps({node.name: shortest}, separators=(",", ":")))
+        assert group.max_new_tokens % 128 == 0

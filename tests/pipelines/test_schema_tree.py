@@ -41,6 +41,15 @@ class Everything(BaseModel):
     aliased: str = Field("x", validation_alias=AliasChoices("other", "another"), min_length=2, max_length=9)
 
 
+class Open(BaseModel):
+    later: "Nowhere"  # type: ignore[name-defined]  # noqa: F821
+
+
+DEEP: dict[str, Any] = {"type": "string"}
+for _ in range(2000):
+    DEEP = {"type": "object", "properties": {"a": DEEP}}
+
+
 def fields(schema: Any) -> dict[str, Node]:
     return {node.name: node for node in schema_tree(schema).children}
 
@@ -141,6 +150,8 @@ OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}}
         ({"a": {**OBJECT, "minProperties": 1}}, "/a", "minProperties"),
         ({"a/b": {"type": "object", "properties": {"c": {"$ref": "#/properties/a~1b"}}}}, "/a~1b", "$ref"),
         ({"a": {"$ref": "https://example.com/schema"}}, "/a", "$ref"),
+        ({"a": {"enum": [1, "1"]}}, "/a", "enum"),
+        ({"a": {"enum": ["true", True]}}, "/a", "enum"),
     ],
 )
 def test_what_cant_be_extracted_is_refused_by_name(schema: dict[str, Any], pointer: str, keyword: str) -> None:
@@ -159,9 +170,17 @@ def test_what_cant_be_extracted_is_refused_by_name(schema: dict[str, Any], point
         ({"type": "objec"}, "objec"),
         ({**OBJECT, "required": ["b"]}, "'b' is required but not declared"),
         ({"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}}, "points nowhere"),
+        (DEEP, "nested too deeply"),
+        (BaseModel, "BaseModel has no JSON Schema"),
+        (Open, "Open has no JSON Schema: .*Nowhere"),
         ("invoice", "must be a pydantic model class or a JSON Schema dict"),
     ],
 )
 def test_malformed_schemas(schema: Any, problem: str) -> None:
     with pytest.raises(InvalidSchemaError, match=problem):
         schema_tree(schema)
+
+
+def test_a_reference_with_an_escaped_name() -> None:
+    schema = {"properties": {"a": {"$ref": "#/$defs/x%20~1y"}}, "$defs": {"x /y": {"type": "boolean"}}}
+    assert schema_tree({"type": "object", **schema}).children[0].kind == "boolean"

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -125,6 +126,8 @@ def doctor(model: str, as_json: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit. DG_SGLANG_DEBUG=1 shows the traceback of an error that nobody foresaw."""
+    if sys.stdout is None:  # closed by the caller: there is nobody to tell
+        sys.stdout = StringIO()
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # a file name or a word may not fit the terminal's encoding
     try:

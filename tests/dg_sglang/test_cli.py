@@ -403,6 +403,12 @@ def test_json_fits_the_encoding_of_its_reader() -> None:
     assert _dump({"a": "ü€"}, "latin-1").isascii()
 
 
+def test_a_closed_stdout_is_no_error() -> None:
+    command = f"{sys.executable} -m dg_sglang --version >&-"
+    result = subprocess.run(["/bin/sh", "-c", command], stderr=subprocess.PIPE, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 def test_a_full_disk_behind_stdout_is_one_line() -> None:
     with Path("/dev/full").open("w") as full:
         process = spawn("--version", stdout=full)

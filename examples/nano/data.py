@@ -135,8 +135,8 @@ class Noisy:
 def corrupt(batch: Batch, vocab_size: int, generator: torch.Generator) -> Noisy:
     """Uniform noise in one of four patterns.
 
-    45 % of the canvases get a level from U[0, 1], 20 % a clean beginning and then a level from U[0.4, 1], 20 % a clean
-    and then nothing but noise (what a frontier window shows the model), 15 % noise in values and padding only.
+    30 % of the canvases get a level from U[0, 1]; 20 % have a clean beginning and then a level from U[0.4, 1]; 40 %
+    have nothing but noise behind it (what a frontier window shows the model); 10 % have noise in values and padding.
     Where little can be known, at high levels and far behind a clean beginning, the loss weighs less.
     """
     rows, length = batch.target.shape
@@ -150,9 +150,9 @@ def corrupt(batch: Batch, vocab_size: int, generator: torch.Generator) -> Noisy:
     distance = torch.arange(length)[None] - cut
     behind = (uniform(length) < torch.where(kind < 0.2, 0.4 + 0.6 * level, 1.0)) & (distance >= 0)
     values = even & (batch.is_value | ~batch.is_text)
-    noisy = torch.where(kind < 0.4, behind, torch.where(kind < 0.55, values, even))
-    weight = torch.where((kind < 0.4) & (distance >= NEAR), FAR_WEIGHT, 1.0)
-    weight = torch.where(kind >= 0.4, 1.2 - level, weight)
+    noisy = torch.where(kind < 0.6, behind, torch.where(kind < 0.7, values, even))
+    weight = torch.where((kind < 0.6) & (distance >= NEAR), FAR_WEIGHT, 1.0)
+    weight = torch.where(kind >= 0.6, 1.2 - level, weight)
     return Noisy(_replaced(batch, noisy, vocab_size, generator), noisy, weight)
 
 

@@ -78,7 +78,7 @@ def generate(
 ) -> None:
     """Answer PROMPT ("-" reads it from stdin), under a constraint where one is given."""
     if sum(option is not None for option in (schema, regex, choices or None)) > 1:
-        raise click.UsageError("--schema, --regex and --choice exclude one another")
+        raise click.UsageError("--schema, --regex and --choice exclude one another.")
     constraint: Any = None
     if schema is not None or regex is not None or choices:
         from dg_sglang import grammar, pipelines
@@ -114,6 +114,7 @@ def doctor(model: str, as_json: bool) -> None:
 
     _hide_weight_bar()
     checks = []
+    click.echo("checking; a model's first answer also compiles kernels, once, for up to a minute", err=True)
     for check in inspect(model):
         checks.append(check)
         if not as_json:

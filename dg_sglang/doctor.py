@@ -103,4 +103,4 @@ def _model(name: str) -> Check:
     except DgError as error:
         return Check("model", False, " ".join(str(error).split()))
     detail += f", canvas of {engine.canvas_length} tokens, context of {engine.max_context}"
-    return Check("model", result.text in ("yes", "no"), f"{detail}; it answers in {result.usage.seconds:.1f} s")
+    return Check("model", result.text in ("yes", "no"), f"{detail}; its first answer took {result.usage.seconds:.1f} s")

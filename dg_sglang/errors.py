@@ -43,7 +43,7 @@ class InvalidSchemaError(GrammarError):
     """The schema (or pattern) itself is malformed. `pointer` is the JSON pointer of the place."""
 
     def __init__(self, message: str, *, pointer: str = "") -> None:
-        super().__init__(f"{message} (at {pointer or 'the root'})")
+        super().__init__(f"{message} (at {pointer})" if pointer else message)
         self.pointer = pointer
 
 
@@ -54,7 +54,7 @@ class UnsupportedSchemaError(GrammarError):
     """
 
     def __init__(self, message: str, *, pointer: str, keyword: str) -> None:
-        super().__init__(f"{message} (keyword {keyword!r} at {pointer or 'the root'})")
+        super().__init__(f"{message} (keyword {keyword!r}{f' at {pointer}' if pointer else ''})")
         self.pointer = pointer
         self.keyword = keyword
 

@@ -73,9 +73,9 @@ def _text(value: Any) -> str:
 
 
 def _source(evidence: "Evidence") -> str:
-    sure = "" if evidence.confidence is None else f", {evidence.confidence:.2f}"
+    sure = "" if evidence.confidence is None else f", p {evidence.confidence:.2f}"
     if evidence.verbatim is None:
-        return f"not stated{sure}"
+        return f"none found{sure}"
     if evidence.page is None:
         return f"{evidence.verbatim!r} (not found in the document{sure})"
     left, top, right, bottom = zip(*evidence.boxes, strict=True)

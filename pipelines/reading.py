@@ -16,14 +16,14 @@ _MISSING = object()
 
 @dataclass(frozen=True)
 class Failure:
-    """A field without a valid value: where, what the document says, and why it can't be used."""
+    """A field without a valid value: where, what the model chose, and why it can't be used."""
 
     field: str
     raw: str | None
     reason: str
 
     def __str__(self) -> str:
-        said = f" (the document says {self.raw!r})" if self.raw is not None else ""
+        said = f" (the model chose {self.raw!r})" if self.raw is not None else ""
         return f"{self.field}: {self.reason}{said}"
 
 

@@ -100,6 +100,7 @@ def _import(name: str) -> type[BaseModel]:
         raise InvalidSchemaError(f"the module {module_name!r} of {name!r} can't be imported: {reason}") from error
     model = getattr(module, class_name, None)
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
-        problem = "has no such class" if model is None else "is not a pydantic model there"
-        raise InvalidSchemaError(f"{class_name!r} {problem}: module {module_name!r} of {name!r}")
+        if model is None:
+            raise InvalidSchemaError(f"the module {module_name!r} has no class {class_name!r}")
+        raise InvalidSchemaError(f"{class_name!r} in the module {module_name!r} is not a pydantic model")
     return model

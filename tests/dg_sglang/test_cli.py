@@ -425,7 +425,8 @@ def test_a_full_disk_behind_stdout_is_one_line() -> None:
 def test_doctor(cli: Cli) -> None:
     outcome = cli("doctor")
     assert outcome.code == 0
-    assert outcome.err == ""
+    assert outcome.err.count("\n") == 1
+    assert "compiles kernels" in outcome.err
     assert "ok       torch" in outcome.out
     checks = json.loads(cli("doctor", "--json").out)
     assert (checks[-1]["name"], checks[-1]["ok"]) == ("model", True)
@@ -448,5 +449,6 @@ def test_reader_that_leaves_is_no_error() -> None:
     process = spawn("doctor", stdout=writer)
     os.close(writer)
     _, err = process.communicate(timeout=120)
-    assert err == ""
+    assert "Traceback" not in err
+    assert "BrokenPipe" not in err
     assert process.returncode == 1

@@ -7,28 +7,27 @@ import pytest
 
 from dg_sglang.doctor import Check, _package, inspect
 
-CHECKS = list(inspect("nano"))
 
-
-def by_name(name: str) -> Check:
-    (check,) = [check for check in CHECKS if check.name == name]
-    return check
+@pytest.fixture(scope="module")
+def checks() -> dict[str, Check]:
+    found = list(inspect("nano"))
+    assert len({check.name for check in found}) == len(found)
+    return {check.name: check for check in found}
 
 
 @pytest.mark.heavy
-def test_complete_installation_is_healthy() -> None:
-    assert [check for check in CHECKS if not check.ok] == []
-    assert by_name("python").detail.startswith("3.")
-    assert by_name("torch").detail == metadata.version("torch")
-    assert by_name("device").detail.startswith(("cpu", "cuda"))
-    assert "canvas" in by_name("model").detail
+def test_complete_installation_is_healthy(checks: dict[str, Check]) -> None:
+    assert [check for check in checks.values() if not check.ok] == []
+    assert checks["python"].detail.startswith("3.")
+    assert checks["torch"].detail == metadata.version("torch")
+    assert checks["device"].detail.startswith(("cpu", "cuda"))
+    assert "canvas" in checks["model"].detail
 
 
-def test_every_runtime_requirement_is_checked_once() -> None:
-    names = [check.name for check in CHECKS]
-    assert len(names) == len(set(names))
-    assert {"torch", "transformers", "numba", "pydantic", "pymupdf", "rapidocr", "onnxruntime", "pillow"} <= set(names)
-    assert not {"pytest", "ruff", "mypy"} & set(names)
+def test_every_runtime_requirement_is_checked(checks: dict[str, Check]) -> None:
+    wanted = {"torch", "transformers", "numba", "pydantic", "pymupdf", "rapidocr", "onnxruntime", "pillow"}
+    assert wanted <= checks.keys()
+    assert not {"pytest", "ruff", "mypy"} & checks.keys()
 
 
 def test_missing_package_names_the_install_command() -> None:

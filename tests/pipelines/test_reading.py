@@ -106,7 +106,7 @@ def test_what_the_schema_requires_and_isnt_there_is_a_failure() -> None:
         Failure("number", None, "the schema requires it, but it was not found in the document"),
         Failure("items[0].quantity", "1,5", "1.5 is not a whole number"),
     ]
-    assert str(reading.failures[1]) == "items[0].quantity: 1.5 is not a whole number (the document says '1,5')"
+    assert str(reading.failures[1]) == "items[0].quantity: 1.5 is not a whole number (the model chose '1,5')"
 
 
 @pytest.mark.parametrize(

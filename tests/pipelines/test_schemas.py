@@ -46,7 +46,7 @@ def test_a_json_schema_file(tmp_path: Path) -> None:
         ("strange_module:Bill", "can't be imported: X"),
         ("deep.json", "nested too deeply"),
         ("x" * 5000, "unknown schema"),
-        ("json:Bill", "has no such class"),
+        ("json:Bill", "the module 'json' has no class 'Bill'"),
         ("json:dumps", "is not a pydantic model"),
     ],
 )

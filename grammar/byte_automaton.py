@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +29,15 @@ class ByteAutomaton:
 
     @classmethod
     def build(cls, table: Expressions, root: Expression) -> ByteAutomaton:
-        """Explore the derivatives of `root` breadth first. Raises GrammarTooLargeError past MAX_STATES states."""
+        """Explore the derivatives of `root` breadth first.
+
+        Raises GrammarTooLargeError past MAX_STATES states, and at once where values nest without bound.
+        """
+        if _nests(table, root):
+            raise GrammarTooLargeError(
+                "values nest without bound (a recursive $ref, or a value of any type), "
+                "which no finite automaton holds; say what the values may be"
+            )
         return _Builder(table, root).build()
 
 
@@ -36,7 +45,7 @@ class _Builder:
     def __init__(self, table: Expressions, root: Expression) -> None:
         self.table = table
         self.root = root
-        self.byte_class = _byte_classes(root)
+        self.byte_class = _byte_classes(table, root)
         self.width = int(self.byte_class.max()) + 1
         self.columns: dict[int, NDArray[np.intp]] = {}
         self.ids: dict[Expression, int] = {}
@@ -120,27 +129,59 @@ class _Builder:
         return np.stack(rows)
 
 
-def _byte_classes(root: Expression) -> NDArray[np.int32]:
-    """Bytes that no leaf of the expression tells apart share a class."""
-    masks: set[int] = set()
-    seen: set[Expression] = set()
-    stack = [root]
-    automata: set[Automaton] = set()
+def _nests(table: Expressions, root: Expression) -> bool:
+    """Whether some reference comes to itself with something still to follow it: then derivatives grow forever."""
+    return any(_nests_in_itself(table, one) for one in _reachable(table, root) if one.kind == "reference")
+
+
+def _nests_in_itself(table: Expressions, reference: Expression) -> bool:
+    stack, seen = [(table.target(reference), False)], set()
+    while stack:
+        node, followed = stack.pop()
+        if node is reference:
+            if followed:
+                return True
+            continue
+        if (node, followed) not in seen:
+            seen.add((node, followed))
+            parts = _parts(table, node)
+            wraps = node.kind == "repeat" or (node.kind == "concat" and node.args[1] is not table.empty)
+            stack += [(part, followed or (wraps and part is not node.args[-1])) for part in parts]
+    return False
+
+
+def _parts(table: Expressions, node: Expression) -> Iterable[Expression]:
+    """What an expression is made of; for a reference what it stands for."""
+    if node.kind in ("concat", "union", "intersection"):
+        return node.args  # type: ignore[no-any-return]
+    if node.kind == "repeat":
+        return (node.args[0],)
+    if node.kind == "complement":
+        return (node.args,)
+    return (table.target(node),) if node.kind == "reference" else ()
+
+
+def _reachable(table: Expressions, root: Expression) -> set[Expression]:
+    seen, stack = set[Expression](), [root]
     while stack:
         node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
+        if node not in seen:
+            seen.add(node)
+            stack.extend(_parts(table, node))
+    return seen
+
+
+def _byte_classes(table: Expressions, root: Expression) -> NDArray[np.int32]:
+    """Bytes that no leaf of the expression tells apart share a class."""
+    masks: set[int] = set()
+    automata: set[Automaton] = set()
+    for node in _reachable(table, root):
         if node.kind == "literal":
             masks.update(1 << byte for byte in node.args)
         elif node.kind == "bytes":
             masks.add(node.args)
         elif node.kind == "automaton":
             automata.add(node.args[0])
-        elif node.kind == "repeat":
-            stack.append(node.args[0])
-        else:
-            stack.extend(node.args)
     for automaton in automata:
         masks.update(1 << byte for byte in _alphabet(automaton))
     signatures = [tuple(mask >> byte & 1 for mask in sorted(masks)) for byte in range(256)]

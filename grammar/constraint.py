@@ -25,11 +25,15 @@ class JsonSchema:
         whitespace: "json" (between tokens one space, or a line break with indentation), "compact" (none), or None for
             the default of the checkpoint that generates ("json" outside an engine).
         sources: texts that `x-verbatim` keywords name.
+        open: whether properties that the schema doesn't declare may appear wherever it doesn't forbid them, as the
+            standard says. By default the world is closed: what isn't declared isn't generated, unless the schema speaks
+            about it (additionalProperties, patternProperties, unevaluatedProperties) or declares nothing at all.
     """
 
     schema: Any
     whitespace: WhitespacePolicy | None = None
     sources: Mapping[str, VerbatimSource] = field(default_factory=dict)
+    open: bool = False
 
     def resolved(self) -> Any:
         """The schema as plain data."""
@@ -110,7 +114,8 @@ def _root(table: Expressions, constraint: Constraint) -> Expression:
         whitespace = constraint.whitespace or "json"
         if whitespace not in get_args(WhitespacePolicy):
             raise GrammarError(f"whitespace must be one of {get_args(WhitespacePolicy)} or None, not {whitespace!r}")
-        return compile_schema(table, constraint.resolved(), whitespace, constraint.sources)
+        schema, sources = constraint.resolved(), constraint.sources
+        return compile_schema(table, schema, whitespace, sources, open_world=constraint.open)
     if isinstance(constraint, Regex):
         return compile_regex(table, constraint.pattern)
     if isinstance(constraint, Choice):

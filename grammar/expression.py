@@ -7,7 +7,7 @@ object. Bytes are handled in classes: masks of bytes that lead to the same deriv
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Protocol
 
 ALL_BYTES = (1 << 256) - 1
@@ -41,8 +41,10 @@ class Expressions:
 
     def __init__(self) -> None:
         self._table: dict[Hashable, Expression] = {}
+        self._targets: dict[Expression, Expression | Callable[[], Expression]] = {}
         self.nothing = self._node("nothing", (), False)
         self.empty = self._node("empty", (), True)
+        self.anything = self.repeat(self.byte_set(ALL_BYTES))
 
     def _node(self, kind: str, args: Any, nullable: bool) -> Expression:
         key = (kind, args)
@@ -71,11 +73,16 @@ class Expressions:
 
     def concat(self, *parts: Expression) -> Expression:
         """The parts one after the other."""
-        result = self.empty
-        for part in reversed(parts):
-            if part is self.nothing or result is self.nothing:
-                return self.nothing
-            if result is self.empty:
+        if any(part is self.nothing for part in parts):
+            return self.nothing
+        stack, result = list(parts), self.empty
+        while stack:
+            part = stack.pop()
+            if (
+                part.kind == "concat" and result is not self.empty
+            ):  # nested to the right only, so that deep texts stay shallow expressions
+                stack += part.args
+            elif result is self.empty:
                 result = part
             elif part is not self.empty:
                 result = self._node("concat", (part, result), part.nullable and result.nullable)
@@ -89,6 +96,8 @@ class Expressions:
             for one in part.args if part.kind == "union" else (part,):
                 if one.kind == "bytes":
                     mask |= one.args
+                elif one is self.anything:
+                    return one
                 elif one is not self.nothing:
                     members.add(one)
         if mask:
@@ -101,12 +110,42 @@ class Expressions:
         """All of the parts at once (at least one part)."""
         members: set[Expression] = set()
         for part in parts:
+            if part is self.nothing:
+                return self.nothing
             members |= part.args if part.kind == "intersection" else {part}
-        if self.nothing in members:
-            return self.nothing
+        if len(members) > 1:
+            members.discard(self.anything)
+            if self.empty in members:
+                return self.empty if all(one.nullable for one in members) else self.nothing
         if len(members) == 1:
             return members.pop()
         return self._node("intersection", frozenset(members), all(one.nullable for one in members))
+
+    def complement(self, part: Expression) -> Expression:
+        """Every byte string but the members of `part`."""
+        if part.kind == "complement":
+            return part.args  # type: ignore[no-any-return]
+        if part is self.nothing:
+            return self.anything
+        if part is self.anything:
+            return self.nothing
+        return self._node("complement", part, not part.nullable)
+
+    def reference(self, name: Hashable, resolve: Callable[[], Expression], *, nullable: bool = False) -> Expression:
+        """What `resolve()` returns, found when it is first needed: what makes recursion possible.
+
+        One name, one target. `nullable` must be right, and the target must consume a byte before it comes to itself.
+        """
+        node = self._node("reference", name, nullable)
+        self._targets.setdefault(node, resolve)
+        return node
+
+    def target(self, node: Expression) -> Expression:
+        """The expression that a reference stands for."""
+        target = self._targets[node]
+        if not isinstance(target, Expression):
+            target = self._targets[node] = target()
+        return target
 
     def repeat(self, part: Expression, low: int = 0, high: int | None = None) -> Expression:
         """`part` at least `low` and at most `high` times (None: without bound). The counter lives in the expression."""
@@ -145,6 +184,10 @@ class Expressions:
             return _refine([self.classes(one) for one in args])
         if kind == "repeat":
             return self.classes(args[0])
+        if kind == "complement":
+            return self.classes(args)
+        if kind == "reference":
+            return self.classes(self.target(node))
         if kind == "automaton":
             by_target: dict[int, int] = {}
             for byte, target in args[0].moves(args[1]).items():
@@ -172,7 +215,11 @@ class Expressions:
         if kind == "union":
             return self.union([self.derivative(one, mask) for one in args])
         if kind == "intersection":
-            return self.intersection([self.derivative(one, mask) for one in args])
+            return self.intersection(self.derivative(one, mask) for one in args)
+        if kind == "complement":
+            return self.complement(self.derivative(args, mask))
+        if kind == "reference":
+            return self.derivative(self.target(node), mask)
         if kind == "repeat":
             part, low, high = args
             rest = self.repeat(part, max(low - 1, 0), None if high is None else high - 1)
@@ -182,10 +229,24 @@ class Expressions:
             return self.nothing if target is None else self.automaton(args[0], target)
         return self.nothing
 
+    def is_empty(self, node: Expression, limit: int = 64) -> bool:
+        """Whether `node` has no members, as far as `limit` of its derivatives tell (False: not known to be empty)."""
+        seen, stack = {self.nothing, node}, [] if node is self.nothing else [node]
+        while stack:
+            one = stack.pop()
+            if one.nullable or len(seen) > limit:
+                return False
+            for mask in self.classes(one):
+                target = self.derivative(one, mask)
+                if target not in seen:
+                    seen.add(target)
+                    stack.append(target)
+        return True
+
     def after(self, node: Expression, data: bytes) -> Expression:
         """What may follow in `node` after `data`."""
         for byte in data:
-            node = self.derivative(node, next(mask for mask in self.classes(node) if mask >> byte & 1))
+            node = self.derivative(node, 1 << byte)
             if node is self.nothing:
                 break
         return node

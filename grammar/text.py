@@ -44,6 +44,11 @@ def complement_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]
     return normalise_ranges(gap for gap in gaps if gap[0] <= gap[1])
 
 
+def intersect_ranges(left: Ranges, right: Ranges) -> list[tuple[int, int]]:
+    """The code points in both."""
+    return complement_ranges([*complement_ranges(left), *complement_ranges(right)])
+
+
 def utf8(table: Expressions, ranges: Ranges) -> Expression:
     """One code point out of `ranges`, in UTF-8 (the byte-range splitting of RFC 3629's encoding)."""
     parts = []
@@ -102,3 +107,21 @@ def json_character(table: Expressions) -> Expression:
 def json_body(text: str) -> bytes:
     """The canonical JSON spelling of `text`, without the quotes."""
     return json.dumps(text, ensure_ascii=False)[1:-1].encode()
+
+
+_ESCAPED = {c: json.dumps(chr(c))[1:-1].encode() for c in (*range(0x20), ord('"'), ord("\\"))}
+
+
+def json_spelling(table: Expressions, ranges: Ranges) -> Expression:
+    r"""One code point out of `ranges` as a JSON string spells it: itself, or escaped where JSON demands that.
+
+    Constrained strings have this one spelling (hex digits of \u00XX in either case) per value: what an optional escape
+    would add is no value, but several times the states. It also makes complements sound: no value has a spelling that
+    escapes them.
+    """
+    parts = [utf8(table, intersect_ranges(ranges, complement_ranges((c, c) for c in _ESCAPED)))]
+    for code_point, spelling in _ESCAPED.items():
+        if any(first <= code_point <= last for first, last in ranges):
+            digits = (table.byte_set(1 << byte | 1 << ord(chr(byte).upper())) for byte in spelling[2:])
+            parts.append(table.concat(table.literal(spelling[:2]), *digits))
+    return table.union(parts)

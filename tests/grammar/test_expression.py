@@ -1,8 +1,10 @@
 import itertools
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dg_sglang.errors import GrammarTooLargeError
 from dg_sglang.grammar.byte_automaton import ByteAutomaton
 from dg_sglang.grammar.expression import Expressions
 
@@ -23,6 +25,7 @@ def branches(child):
         st.tuples(st.just("union"), child, child),
         st.tuples(st.just("intersection"), child, child),
         st.tuples(st.just("repeat"), child, low_high),
+        st.tuples(st.just("complement"), child),
     )
 
 
@@ -37,6 +40,8 @@ def build(table, tree):
         return table.byte_set(tree[1])
     if op == "repeat":
         return table.repeat(build(table, tree[1]), *tree[2])
+    if op == "complement":
+        return table.complement(build(table, tree[1]))
     parts = [build(table, one) for one in tree[1:]]
     return table.concat(*parts) if op == "concat" else getattr(table, op)(parts)
 
@@ -58,6 +63,8 @@ def language(tree, longest=4):
             members |= powers if n >= low else set()
             powers = {x + y for x in powers for y in left if len(x + y) <= longest}
         return members
+    if op == "complement":
+        return set(STRINGS) - left
     right = language(tree[2])
     if op == "concat":
         return {x + y for x in left for y in right if len(x + y) <= longest}
@@ -100,3 +107,41 @@ def test_classes_partition_all_bytes():
     classes = table.classes(node)
     assert sum(classes) == (1 << 256) - 1
     assert all(a & b == 0 for a, b in itertools.combinations(classes, 2))
+
+
+def nested(table):
+    """a…b…, as many a as b: S = ab | aSb."""
+    name = object()
+    a, b = table.literal(b"a"), table.literal(b"b")
+    return table.reference(
+        name, lambda: table.union((table.literal(b"ab"), table.concat(a, table.reference(name, dict), b)))
+    )
+
+
+def test_a_reference_may_stand_in_itself():
+    table = Expressions()
+    node = nested(table)
+    for count in (1, 2, 3000):
+        assert table.after(node, b"a" * count + b"b" * count).nullable
+        assert not table.after(node, b"a" * count + b"b" * (count + 1)).nullable
+    both = table.intersection((node, table.complement(table.literal(b"ab"))))
+    assert table.after(both, b"aabb").nullable
+    assert not table.after(both, b"ab").nullable
+
+
+def test_what_nests_without_bound_has_no_table():
+    table = Expressions()
+    with pytest.raises(GrammarTooLargeError, match="nest without bound"):
+        ByteAutomaton.build(table, nested(table))
+    tail = table.reference(
+        "list", lambda: table.union((table.empty, table.concat(table.literal(b"x"), tail))), nullable=True
+    )
+    assert len(ByteAutomaton.build(table, tail).accepting) <= 3
+
+
+@given(TREES)
+@settings(max_examples=100, deadline=None)
+def test_what_is_called_empty_is_empty(tree):
+    table = Expressions()
+    if table.is_empty(build(table, tree)):
+        assert not language(tree)

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from dg_sglang.errors import EmptyLanguageError, GrammarError, InvalidSchemaError, UnsupportedSchemaError
 from dg_sglang.grammar import Choice, JsonSchema, compile_constraint
+from dg_sglang.grammar.json_schema import explain_schema
 
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-20, 2000), st.floats(-1e6, 1e6), st.text('aé"\\\n\U0001f600', max_size=4),
@@ -150,29 +151,28 @@ def test_pydantic_models_and_schema_texts():
         assert not grammar.accepts('{"number": "1", "lines": [{"text": ""}]}')
 
 
+STRINGS_ITEMS = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+
+
 @pytest.mark.parametrize(
     ("schema", "keyword", "pointer"),
     [
-        ({"type": "string", "pattern": "a"}, "pattern", ""),
-        ({"type": "string", "format": "email"}, "format", ""),
-        ({"type": "number", "minimum": 1}, "minimum", ""),
-        ({"type": "array"}, "items", ""),
-        ({"type": "array", "items": {"type": "null"}, "uniqueItems": True}, "uniqueItems", ""),
-        ({"type": "object", "additionalProperties": True}, "additionalProperties", ""),
-        ({"type": "object", "properties": {"a/b": {"type": "string", "pattern": "x"}}}, "pattern", "/properties/a~1b"),
-        ({"type": "array", "items": {"oneOf": [{"type": "null"}]}}, "oneOf", "/items"),
-        ({"anyOf": [{"type": "null"}, {"not": {}}]}, "not", "/anyOf/1"),
-        ({"anyOf": [{"type": "null"}], "type": "null"}, "type", ""),
-        ({"enum": [1], "minimum": 0}, "minimum", ""),
-        ({}, "type", ""),
-        (True, "true", ""),
-        ({"$ref": "other.json"}, "$ref", ""),
+        ({"type": "string", "pattern": r"(a)\1"}, "pattern", ""),
         (
-            {"$ref": "#/$defs/a", "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}},
-            "$ref",
-            "/$defs/a/items",
+            {"type": "object", "properties": {"a/b": {"type": "string", "pattern": r"(?i)x"}}},
+            "pattern",
+            "/properties/a~1b",
         ),
-        ({"$ref": "#"}, "$ref", ""),
+        ({"type": "string", "format": "regex"}, "format", ""),
+        ({"type": "string", "format": "iso-code"}, "format", ""),
+        ({"type": "integer", "multipleOf": 1234567}, "multipleOf", ""),
+        ({"type": "array", "items": {"type": "object"}, "uniqueItems": True}, "uniqueItems", ""),
+        ({"properties": {"a": STRINGS_ITEMS}}, "uniqueItems", "/properties/a"),
+        ({"type": "object", "additionalProperties": True, "minProperties": 2}, "minProperties", ""),
+        ({"minimum": 3, "minLength": 2}, "type", ""),
+        ({"type": "string", "maxlength": 3}, "maxlength", ""),
+        ({"$ref": "other.json"}, "$ref", ""),
+        ({"items": {"$ref": "https://example.com/x#/y"}}, "$ref", "/items"),
     ],
 )
 def test_refused_with_keyword_and_pointer(schema, keyword, pointer):
@@ -187,8 +187,12 @@ def test_refused_with_keyword_and_pointer(schema, keyword, pointer):
     [
         "{not json", 3, {"type": "text"}, {"type": []}, {"type": "string", "minLength": -1},
         {"type": "string", "maxLength": "3"}, {"type": "object", "properties": []}, {"type": "object", "required": "a"},
-        {"type": "object", "required": ["a"]}, {"enum": []}, {"enum": "ab"}, {"anyOf": []}, {"$ref": "#/$defs/none"},
+        {"enum": []}, {"enum": "ab"}, {"anyOf": []}, {"$ref": "#/$defs/none"},
         {"const": float("nan")}, {"enum": [{1, 2}]}, {"type": "object", "properties": {"a": 1}},
+        {"$ref": "#"}, {"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#"}}}, {"not": 3}, {"if": []},
+        {"multipleOf": 0}, {"minimum": "1"}, {"required": [1]}, {"pattern": "("}, {"prefixItems": {}},
+        {"uniqueItems": 1}, {"dependentRequired": {"a": "b"}}, {"minContains": 0.5, "contains": True},
+        {"properties": {"a": {"type": "int"}}}, {("a",): 1}, {"properties": {1: {}}}, {"const": {1: 2}}, None, [],
     ],
 )  # fmt: skip
 def test_malformed(schema):
@@ -203,6 +207,16 @@ def test_malformed(schema):
         JsonSchema({"enum": ["a"], "const": "b"}),
         JsonSchema({"type": "integer", "enum": ["a"]}),
         JsonSchema({"type": "array", "items": {"enum": ["a"], "type": "null"}, "minItems": 1}),
+        JsonSchema(False),
+        JsonSchema({"not": {}}),
+        JsonSchema({"type": "string", "pattern": "^a", "allOf": [{"pattern": "^b"}]}),
+        JsonSchema({"type": "string", "pattern": "^.{4}$", "maxLength": 3}),
+        JsonSchema({"type": "integer", "minimum": 1, "maximum": 9, "multipleOf": 10}),
+        JsonSchema({"type": "number", "exclusiveMinimum": 1, "maximum": 1}),
+        JsonSchema({"oneOf": [{"const": 1}, {"const": 1.0}]}),
+        JsonSchema({"type": "object", "required": ["a"], "properties": {"a": False}}),
+        JsonSchema({"type": "object", "required": ["a"], "propertyNames": {"maxLength": 0}}),
+        JsonSchema({"type": "array", "contains": {"type": "null"}, "items": {"type": "string"}}),
         Choice([]),
     ],
 )
@@ -217,6 +231,49 @@ def test_choice():
     for wrong in ("ja", [1, 2]):
         with pytest.raises(InvalidSchemaError):
             compile_constraint(Choice(wrong))
+
+
+def test_the_closed_world_generates_what_is_declared_and_the_open_one_follows_the_standard():
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    closed, standard = (compile_constraint(JsonSchema(schema, open=choice)) for choice in (False, True))
+    assert (closed.accepts('{"a":1}'), standard.accepts('{"a":1}')) == (True, True)
+    assert (closed.accepts('{"a":1,"b":[]}'), standard.accepts('{"a":1,"b":[]}')) == (False, True)
+    assert (closed.accepts('{"a":1.0}'), standard.accepts('{"a":1.0}')) == (False, True)
+    for more in ({"additionalProperties": True}, {"patternProperties": {"^b": {"type": "array"}}}):
+        assert compile_constraint(JsonSchema(schema | more)).accepts('{"a":1,"b":[]}'), more
+    assert standard.accepts('"no object"') is False
+    untyped = {"properties": {"a": {"type": "integer"}}}
+    assert compile_constraint(JsonSchema(untyped, open=True)).accepts('"no object"')
+    assert not compile_constraint(JsonSchema(untyped)).accepts('"no object"')
+
+
+@pytest.mark.parametrize("schema", [{}, True, {"title": "anything"}])
+def test_free_json_of_any_depth(schema):
+    grammar = compile_constraint(JsonSchema(schema))
+    deep = 5000
+    assert grammar.accepts("[" * deep + '{"a":[-1.5e3,"x",null,true]}' + "]" * deep)
+    assert not grammar.accepts("[" * deep + "]" * (deep - 1))
+    assert not grammar.accepts('{"a"}')
+
+
+def test_recursion_has_no_limit_of_depth():
+    tree = {"type": "object", "properties": {"x": {"type": "integer"}, "next": {"$ref": "#"}}, "required": ["x"]}
+    grammar = compile_constraint(JsonSchema(tree, whitespace="compact"))
+    depth = 2000
+    assert grammar.accepts('{"x":1,"next":' * depth + '{"x":1}' + "}" * depth)
+    assert not grammar.accepts('{"x":1,"next":' * depth + '{"y":1}' + "}" * depth)
+
+
+def test_every_keyword_is_explained():
+    schema = {"type": "object", "title": "T", "properties": {"a": {"type": "string", "maxLength": 3, "x-ui": 1}}}
+    explained = {(pointer, keyword): status for pointer, keyword, status in explain_schema(schema)}
+    assert explained == {
+        ("", "type"): "enforced", ("", "title"): "annotation", ("", "properties"): "enforced",
+        ("/properties/a", "type"): "enforced", ("/properties/a", "maxLength"): "enforced",
+        ("/properties/a", "x-ui"): "annotation",
+    }  # fmt: skip
+    unknown = explain_schema({"maxlength": 3, "type": "string"}, open_world=True)
+    assert ("", "maxlength", "annotation (not in the vocabulary)") in unknown
 
 
 def test_not_a_constraint():

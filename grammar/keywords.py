@@ -1,0 +1,176 @@
+"""The JSON Schema vocabulary: what each keyword does here, and what its value must look like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from dg_sglang.errors import InvalidSchemaError
+
+TYPES = ("null", "boolean", "number", "string", "array", "object")
+
+
+class Keyword(NamedTuple):
+    """One keyword: the shape of its value, and what is done about it."""
+
+    shape: str
+    enforced: str
+    refused: str = ""
+
+
+ENFORCED: dict[str, Keyword] = {
+    "type": Keyword("types", "the types that are left; in open mode 1.0 is an integer, as the standard says"),
+    "enum": Keyword("values", "any JSON values, compared as JSON compares: 1 is 1.0, key order doesn't matter"),
+    "const": Keyword("value", "as an enum of one"),
+    "minimum": Keyword("number", "an automaton over decimal digits, exact"),
+    "maximum": Keyword("number", "an automaton over decimal digits, exact"),
+    "exclusiveMinimum": Keyword("number or boolean", "exact; also draft 4's boolean form"),
+    "exclusiveMaximum": Keyword("number or boolean", "exact; also draft 4's boolean form"),
+    "multipleOf": Keyword("positive number", "an automaton over remainders, exact", "more than 20,000 remainders"),
+    "minLength": Keyword("count", "code points, counted in the automaton"),
+    "maxLength": Keyword("count", "code points, counted in the automaton"),
+    "pattern": Keyword(
+        "string",
+        "ECMA-262, searched for anywhere; anchors, look-ahead, word boundaries, Unicode categories",
+        "backreferences, flags, look-behind over several characters",
+    ),
+    "format": Keyword(
+        "string", "the formats below, over the whole string", "not regular; unknown, in the closed world"
+    ),
+    "x-verbatim": Keyword("object", "the string is a piece of a source text, or one of its spans"),
+    "properties": Keyword("schemas", "merged over the whole conjunction, written in order of first declaration"),
+    "patternProperties": Keyword(
+        "schemas",
+        "per class of names: those each pattern matches or doesn't",
+        "patterns that overlap in more than 64 ways",
+    ),
+    "additionalProperties": Keyword("schema", "the names that no neighbour declares"),
+    "propertyNames": Keyword("schema", "as a condition on every name"),
+    "required": Keyword("strings", "the property is there; it takes its value from the other keywords"),
+    "minProperties": Keyword("count", "counted", "where undeclared names alone would have to reach 2 or more"),
+    "maxProperties": Keyword("count", "counted"),
+    "dependentRequired": Keyword("string lists", "the property is absent, or the others are present"),
+    "dependentSchemas": Keyword("schemas", "the property is absent, or the schema holds"),
+    "dependencies": Keyword("dependencies", "both of the above (draft 7)"),
+    "unevaluatedProperties": Keyword("schema", "as additionalProperties after merging, alternative by alternative"),
+    "prefixItems": Keyword("schema list", "item by item"),
+    "items": Keyword("schema or list", "the rest of the items; a list is prefixItems (draft 7)"),
+    "additionalItems": Keyword("schema", "the items after draft 7's list"),
+    "contains": Keyword("schema", "matches are counted", "over 200 counted items, more than 3 conditions"),
+    "minContains": Keyword("count", "beside contains"),
+    "maxContains": Keyword("count", "beside contains"),
+    "minItems": Keyword("count", "counted"),
+    "maxItems": Keyword("count", "counted"),
+    "uniqueItems": Keyword(
+        "boolean", "where the items come from a finite set", "otherwise, unless maxItems is below 2"
+    ),
+    "unevaluatedItems": Keyword("schema", "as items after merging, alternative by alternative"),
+    "allOf": Keyword("schema list", "schemas are merged", "more than 400 cases multiplied out"),
+    "anyOf": Keyword("schema list", "a union", "more than 400 cases multiplied out"),
+    "oneOf": Keyword(
+        "schema list",
+        "exactly one: each without those others that it overlaps",
+        "more than 400 cases multiplied out",
+    ),
+    "not": Keyword("schema", "the complement", "more than 4 demands on undeclared members of one object"),
+    "if": Keyword("schema", "(if and then) or (not if and else)"),
+    "then": Keyword("schema", "beside if"),
+    "else": Keyword("schema", "beside if"),
+    "$ref": Keyword("string", "local, by pointer, $id or $anchor, recursive without limit", "remote documents"),
+    "$dynamicRef": Keyword("string", "as $ref", "where several $dynamicAnchor have its name"),
+}
+
+ANNOTATIONS = frozenset(
+    {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"}
+    | {"$comment", "$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$vocabulary", "$defs", "definitions"}
+    | {"discriminator"}  # OpenAPI's hint, which pydantic writes beside oneOf
+    | {"contentEncoding", "contentMediaType", "contentSchema"}  # annotations since draft 2019-09
+)
+
+NEVER_SUPPORTED = frozenset({"$recursiveRef", "extends", "disallow", "divisibleBy"})
+"""What other drafts enforce: an annotation to the letter of 2020-12, but surely not to its author."""
+
+SCHEMA_MAPS = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
+SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
+SCHEMAS = (
+    *("additionalProperties", "propertyNames", "unevaluatedProperties", "items", "additionalItems", "contains"),
+    *("unevaluatedItems", "not", "if", "then", "else", "contentSchema"),
+)
+
+
+def is_annotation(keyword: str) -> bool:
+    """Whether a keyword never restricts an instance."""
+    return keyword in ANNOTATIONS or (str(keyword).startswith("x-") and keyword not in ENFORCED)
+
+
+def is_count(value: Any) -> bool:
+    """A non-negative integer, also written 2.0."""
+    return is_number(value) and value >= 0 and value == int(value)
+
+
+def is_number(value: Any) -> bool:
+    """A JSON number."""
+    return isinstance(value, int | float | Fraction) and not isinstance(value, bool) and value - value == 0
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, Mapping | bool)
+
+
+def _is_strings(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+
+
+def _is_schemas(value: Any) -> bool:
+    return isinstance(value, Mapping) and _is_strings(list(value)) and all(map(_is_schema, value.values()))
+
+
+def _is_schema_list(value: Any) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(map(_is_schema, value))
+
+
+def _is_types(value: Any) -> bool:
+    names = [value] if isinstance(value, str) else value
+    return _is_strings(names) and bool(names) and all(name in (*TYPES, "integer") for name in names)
+
+
+_SHAPES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "types": (_is_types, f"one of {', '.join(TYPES)}, integer, or a list of them"),
+    "values": (lambda v: isinstance(v, list | tuple) and bool(v), "a list that isn't empty"),
+    "value": (lambda v: True, "a JSON value"),
+    "number": (is_number, "a number"),
+    "number or boolean": (lambda v: isinstance(v, bool) or is_number(v), "a number"),
+    "positive number": (lambda v: is_number(v) and v > 0, "a positive number"),
+    "count": (is_count, "a non-negative integer"),
+    "string": (lambda v: isinstance(v, str), "a string"),
+    "boolean": (lambda v: isinstance(v, bool), "true or false"),
+    "object": (lambda v: isinstance(v, Mapping), "an object"),
+    "strings": (_is_strings, "a list of names"),
+    "string lists": (lambda v: isinstance(v, Mapping) and all(map(_is_strings, v.values())), "lists of names by name"),
+    "schema": (_is_schema, "a schema"),
+    "schemas": (_is_schemas, "an object of schemas"),
+    "schema list": (_is_schema_list, "a list of schemas that isn't empty"),
+    "schema or list": (lambda v: _is_schema(v) or v == [] or _is_schema_list(v), "a schema, or a list of schemas"),
+    "dependencies": (
+        lambda v: isinstance(v, Mapping) and all(_is_schema(one) or _is_strings(one) for one in v.values()),
+        "schemas or lists of names by name",
+    ),
+}
+
+
+def check_shapes(schema: Any, pointer: str) -> None:
+    """Raise InvalidSchemaError when a keyword's value can't be right."""
+    if not _is_schema(schema):
+        raise InvalidSchemaError(
+            f"a schema must be an object or a boolean, not {type(schema).__name__}", pointer=pointer
+        )
+    if isinstance(schema, bool):
+        return
+    for keyword, value in schema.items():
+        if not isinstance(keyword, str):
+            raise InvalidSchemaError(f"a keyword must be a string, not {keyword!r}", pointer=pointer)
+        if keyword in ENFORCED:
+            fits, shape = _SHAPES[ENFORCED[keyword].shape]
+            if not fits(value):
+                raise InvalidSchemaError(f"{keyword} must be {shape}, not {value!r}", pointer=pointer)

@@ -41,15 +41,34 @@ class VerbatimSource:
         return list(dict.fromkeys(s for text in texts for raw in _GAP.split(text) if (s := collapse(raw))))
 
 
-def joins(left: str, right: str) -> bool:
-    """Whether two neighbours belong to one word, so that a piece can't begin or end between them."""
+def inside_word(text: str, index: int) -> bool:
+    """Whether `index` lies inside a word of `text`, so that no piece can begin or end there.
+
+    A word is letters and digits, joined by hyphens, slashes and the like (RE-2025/17, O'Neil, a@b), digits also by
+    points, commas and colons (1.234,56). Every ideograph is a word.
+    """
+    if not 0 < index < len(text):
+        return False
+    left, right = text[index - 1], text[index]
+    if _links(text, index - 1) or _links(text, index):
+        return True
     return left.isalnum() and right.isalnum() and not (_is_ideograph(left) or _is_ideograph(right))
+
+
+def _links(text: str, index: int) -> bool:
+    """Whether the sign at `index` joins its neighbours into one word."""
+    sign, around = text[index], text[max(index - 1, 0) : index + 2 : 2]
+    if len(around) < 2 or sign not in _LINKS | _DIGIT_LINKS:
+        return False
+    return around.isdigit() if sign in _DIGIT_LINKS else around.isalnum()
 
 
 def _is_ideograph(char: str) -> bool:
     return unicodedata.category(char) == "Lo" and unicodedata.east_asian_width(char) in "WF"
 
 
+_LINKS = frozenset("-‐‑–/_@&'’+")
+_DIGIT_LINKS = frozenset(".,:")
 _START, _WALL = "a piece may start here", "the segment ends"
 """Marks among the characters of a segment."""
 MAX_SUFFIX_STATES = 2_000_000
@@ -61,41 +80,41 @@ class PieceAutomaton:
     """Deterministic automaton of all word-bounded pieces of some segments, as JSON string bodies in UTF-8.
 
     Built from the suffix automaton of the segments with a mark before each place where a piece may start: what may
-    follow the mark are the pieces, with the marks inside them left out. Its size is linear in the text's, however
-    often the text repeats itself. State 0 is the start; `accepting` and `moves` answer per state.
+    follow the mark are the pieces, with the marks inside them left out. Its size is about linear in the text's,
+    however often it repeats itself. State 0 is the start; `accepting` and `moves` answer per state.
 
     Raises GrammarTooLargeError past MAX_SUFFIX_STATES states of the suffix automaton.
     """
 
     def __init__(self, segments: Iterable[str]) -> None:
         suffixes, last = _suffix_automaton([*_marked(segment), _WALL] for segment in segments)
-        # A state is a state of the suffix automaton, or lies inside a character: what is left of it, and where it ends.
-        queue: list[int | _Inside] = [suffixes[0].get(_START, ())]
+        # Between two characters a state is the states of the suffix automaton that the piece may be in (a mark may stand
+        # before the same character here and not there); inside a character, what is left of it and where it ends.
+        queue: list[tuple[int, ...] | _Inside] = [(suffixes[0][_START],) if _START in suffixes[0] else ()]
         numbers = {queue[0]: 0}
         self._moves: list[dict[int, int]] = []
         self._accepting: list[bool] = []
         bodies: dict[str, bytes] = {}
         for state in queue:
-            edges: Iterable[tuple[bytes, int]] = ()
+            edges: set[tuple[bytes, int]] = set()
             accepting = False
-            if isinstance(state, tuple):
-                edges = state
-            else:
-                after = suffixes[state]
-                within = last[state] != _START and not last[state].isspace()
-                accepting = within and any(char in (_START, _WALL) or char.isspace() for char in after)
-                both = {**suffixes[after[_START]], **after} if _START in after else after
-                edges = [
-                    (bodies.get(char) or bodies.setdefault(char, json_body(char)), target)
-                    for char, target in both.items()
-                    if char not in (_START, _WALL)
-                ]
+            for part in state:
+                if isinstance(part, tuple):
+                    edges.add(part)
+                    continue
+                after = suffixes[part]
+                within = last[part] != _START and not last[part].isspace()
+                accepting |= within and any(char in (_START, _WALL) or char.isspace() for char in after)
+                for moves_on in (after, suffixes[after[_START]] if _START in after else {}):
+                    for char, target in moves_on.items():
+                        if char not in (_START, _WALL):
+                            edges.add((bodies.get(char) or bodies.setdefault(char, json_body(char)), target))
             following: dict[int, list[tuple[bytes, int]]] = {}
             for body, target in edges:
                 following.setdefault(body[0], []).append((body[1:], target))
             moves = {}
             for byte, rest in following.items():
-                key = rest[0][1] if not rest[0][0] else tuple(sorted(rest))
+                key = tuple(sorted(rest)) if rest[0][0] else tuple(sorted(target for _, target in rest))
                 if key not in numbers:
                     numbers[key] = len(queue)
                     queue.append(key)
@@ -116,12 +135,10 @@ class PieceAutomaton:
 
 
 def _marked(segment: str) -> Iterator[str]:
-    before = ""
-    for char in segment:
-        if not char.isspace() and not (before and joins(before, char)):
+    for index, char in enumerate(segment):
+        if not char.isspace() and not inside_word(segment, index):
             yield _START
         yield char
-        before = char
 
 
 def _suffix_automaton(texts: Iterable[Iterable[str]]) -> tuple[list[dict[str, int]], list[str]]:

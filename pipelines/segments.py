@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dg_sglang.grammar.verbatim import joins
+from dg_sglang.grammar.verbatim import inside_word
 from dg_sglang.pipelines.document import Document, Place
 from dg_sglang.pipelines.normalise import FINDERS
 
@@ -45,7 +45,7 @@ class Segment:
         start = self.text.find(piece) if piece else -1
         while start >= 0:
             end = start + len(piece)
-            if inside_words or not (_joined(self.text, start) or _joined(self.text, end)):
+            if inside_words or not (inside_word(self.text, start) or inside_word(self.text, end)):
                 yield self._between(start, end)
             start = self.text.find(piece, start + 1)
 
@@ -153,11 +153,6 @@ def _aligned(upper: Sequence[Place], lower: Sequence[Place]) -> bool:
     slack = 0.7 * min(place.word.box[3] - place.word.box[1] for place in (upper[0], lower[0]))
     left, right = upper[0].word.box[0] - lower[0].word.box[0], upper[-1].word.box[2] - lower[-1].word.box[2]
     return min(abs(left), abs(right), abs(left + right) / 2) <= slack
-
-
-def _joined(text: str, index: int) -> bool:
-    """Whether a word runs across `index`, so that no piece can begin or end there."""
-    return 0 < index < len(text) and joins(text[index - 1], text[index])
 
 
 def _loose(word: str) -> str:

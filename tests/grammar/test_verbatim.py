@@ -1,3 +1,4 @@
+import itertools
 import json
 import re
 
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from dg_sglang.errors import EmptyLanguageError, GrammarTooLargeError, InvalidSchemaError
 from dg_sglang.grammar import JsonSchema, VerbatimSource, compile_constraint
 from dg_sglang.grammar.byte_automaton import ByteAutomaton
-from dg_sglang.grammar.verbatim import PieceAutomaton, joins
+from dg_sglang.grammar.verbatim import PieceAutomaton, inside_word
 
 SCHEMA = {"type": "string", "x-verbatim": {"source": "document"}}
 
@@ -24,9 +25,8 @@ def pieces(text):
         segment = " ".join(segment.split())
         for i in range(len(segment)):
             for j in range(i + 1, len(segment) + 1):
-                starts = i == 0 or not (segment[i - 1].isalnum() and segment[i].isalnum())
-                stops = j == len(segment) or not (segment[j - 1].isalnum() and segment[j].isalnum())
-                if starts and stops and segment[i] != " " and segment[j - 1] != " ":
+                cuts_a_word = inside_word(segment, i) or inside_word(segment, j)
+                if not cuts_a_word and segment[i] != " " and segment[j - 1] != " ":
                     found.add(segment[i:j])
     return found
 
@@ -76,6 +76,22 @@ def test_the_table_of_an_embedded_automaton_is_the_same_language():
         data = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         assert accepts(data.encode()) == grammar.accepts(data)
         assert accepts(data.encode()) == all(v is None or v in pieces(text) for v in value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("RE-2025/17, O'Neil", ["RE-2025/17", ",", "O'Neil"]),
+        ("(1.234,56 EUR)", ["(", "1.234,56", "EUR", ")"]),
+        ("Nr.4711 a.b@c-d.eu", ["Nr", ".", "4711", "a", ".", "b@c-d", ".", "eu"]),
+        ("at 17:30: -5 - x", ["at", "17:30", ":", "-", "5", "-", "x"]),
+        ("£15 5kg", ["£", "15", "5kg"]),
+    ],
+)
+def test_words(text, words):
+    cuts = [i for i in range(len(text) + 1) if not inside_word(text, i)]
+    stretches = [text[a:b] for a, b in itertools.pairwise(cuts)]
+    assert [word for word in stretches if word.strip()] == words
 
 
 def test_several_texts_do_not_run_into_each_other():
@@ -136,7 +152,7 @@ def test_the_automaton_holds_the_pieces_of_all_segments(segments):
         queue.extend((target, read + bytes([byte])) for byte, target in automaton.moves(state).items())
     expected = set()
     for segment in VerbatimSource(segments).segments():
-        cuts = [i for i in range(len(segment) + 1) if i in (0, len(segment)) or not joins(*segment[i - 1 : i + 1])]
+        cuts = [i for i in range(len(segment) + 1) if not inside_word(segment, i)]
         expected |= {segment[i:j] for i in cuts for j in cuts if i < j and segment[i] != " " and segment[j - 1] != " "}
     assert found == expected
 

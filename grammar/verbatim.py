@@ -88,8 +88,8 @@ class PieceAutomaton:
 
     def __init__(self, segments: Iterable[str]) -> None:
         suffixes, last = _suffix_automaton([*_marked(segment), _WALL] for segment in segments)
-        # Between two characters a state is the states of the suffix automaton that the piece may be in (a mark may stand
-        # before the same character here and not there); inside a character, what is left of it and where it ends.
+        # Between two characters a state is the states of the suffix automaton that the piece may be in (a mark may
+        # stand before a character here and not there); inside a character, what is left of it and where it ends.
         queue: list[tuple[int, ...] | _Inside] = [(suffixes[0][_START],) if _START in suffixes[0] else ()]
         numbers = {queue[0]: 0}
         self._moves: list[dict[int, int]] = []

@@ -27,56 +27,14 @@ from dg_sglang.pipelines.prompt import Field
 MODES = ("plain", "grammar", "verbatim")
 SPAN_KINDS = ("date", "number", "currency")
 POLICIES: tuple[dict[str, Any], ...] = (
-    {"accept": "tilted", "condition": "tilted", "stop": "confident", "entropy_bound": 0.1, "frontier_window": None},
-    {
-        "accept": "raw",
-        "condition": "raw",
-        "stop": "mode",
-        "stop_after": 3,
-        "entropy_bound": 0.1,
-        "frontier_window": None,
-    },
-    {
-        "accept": "raw",
-        "condition": "raw",
-        "stop": "mode",
-        "stop_after": 5,
-        "entropy_bound": 0.1,
-        "frontier_window": None,
-    },
-    {"accept": "raw", "condition": "raw", "stop": "mode", "stop_after": 4, "entropy_bound": 0.5, "frontier_window": 8},
-    {
-        "accept": "tilted",
-        "condition": "raw",
-        "stop": "mode",
-        "stop_after": 4,
-        "entropy_bound": 0.3,
-        "frontier_window": 2,
-    },
-    {
-        "accept": "tilted",
-        "condition": "raw",
-        "stop": "mode",
-        "stop_after": 4,
-        "entropy_bound": 0.3,
-        "frontier_window": 4,
-    },
-    {
-        "accept": "tilted",
-        "condition": "raw",
-        "stop": "mode",
-        "stop_after": 6,
-        "entropy_bound": 0.3,
-        "frontier_window": 4,
-    },
-    {
-        "accept": "tilted",
-        "condition": "raw",
-        "stop": "mode",
-        "stop_after": 4,
-        "entropy_bound": 0.3,
-        "frontier_window": 8,
-    },
+    {"accept": "tilted", "condition": "tilted", "stop_after": 6},
+    {"accept": "tilted", "stop_after": 4, "entropy_bound": 0.3, "tail": "unscored"},
+    {"accept": "tilted", "stop_after": 8},
+    {"stop_after": 6},
+    {},
+    {"frontier_window": 2},
+    {"frontier_window": 2, "flatten": 0.5},
+    {"frontier_window": 2, "tail": "unscored"},
 )
 
 
@@ -205,7 +163,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=20_000)
     parser.add_argument("--mode", choices=MODES, action="append", help="default: all")
     parser.add_argument("--policy", action="append", default=[], metavar="NAME=VALUE", help="change the policy")
-    parser.add_argument("--sweep", action="store_true", help="compare the policies in POLICIES, verbatim mode")
+    parser.add_argument("--sweep", action="store_true", help="compare changes to the policy, verbatim mode")
     options = parser.parse_args()
     rng = random.Random(options.seed)
     pools = load_pools(options.runs / "pools.json")

@@ -18,7 +18,7 @@ MAX_POSITIONS = 4096
 IMAGE_TOKENS = 70  # soft tokens an image: the least that Gemma 4's processor offers
 GENERATION = {
     "max_new_tokens": 512,
-    "max_denoising_steps": 48,
+    "max_denoising_steps": 144,
     "sampler_config": {"_cls_name": "EntropyBoundSamplerConfig", "entropy_bound": 0.1},
     "t_min": 0.4,
     "t_max": 0.8,
@@ -29,14 +29,14 @@ GENERATION = {
     "eos_token_id": [EOS, TURN_END],
 }
 POLICY = {
-    "accept": "tilted",
+    "accept": "raw",
     "condition": "raw",
     "stop": "mode",
-    "stop_after": 4,
-    "entropy_bound": 0.3,
+    "stop_after": 10,
+    "entropy_bound": 0.1,
     "frontier_window": 4,
     "frontier_threshold": 0.1,
-    "tail": "unscored",
+    "tail": "scored",
     "whitespace": "compact",
 }
 NAMED_TOKENS = {
@@ -191,8 +191,7 @@ def export(model: Nano, tokenizer: Path, folder: Path) -> None:
     write_tokenizer(tokenizer, folder)
     write_processor(folder)
     _write_json(folder / "generation_config.json", GENERATION)
-    if not (folder / "dg_sglang_config.json").exists():
-        _write_json(folder / "dg_sglang_config.json", {"policy": POLICY})
+    _write_json(folder / "dg_sglang_config.json", {"policy": POLICY})
 
 
 def main() -> None:

@@ -209,17 +209,14 @@ class Engine:
         waiting: deque[tuple[int, Sequence]] = deque()
         running: dict[int, Sequence] = {}
         results: dict[int, GenerationResult] = {}
-        causal: list[tuple[int, CausalSequence]] = []
         for index, prepared in enumerate([self._prepare(request) for request in requests]):
-            if isinstance(prepared, CausalSequence):
-                causal.append((index, prepared))
-            else:
+            if isinstance(prepared, Sequence):
                 waiting.append((index, prepared))
-        for index, one in causal:
-            while not one.finished:
+                continue
+            while not prepared.finished:
                 with self._lock:
-                    one.step(self._model)
-            results[index] = one.result(self._chat)
+                    prepared.step(self._model)
+            results[index] = prepared.result(self._chat)
         batch = Batch(self._model)
         while waiting or running:
             with self._lock:

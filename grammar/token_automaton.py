@@ -158,12 +158,6 @@ class TokenAutomaton:
         self.set_start = np.cumsum([0, *map(len, members)]).astype(np.int64)
         self.set_classes = np.concatenate(members).astype(np.int32)
 
-    @property
-    def table_bytes(self) -> int:
-        """Memory of the tables that a denoising step reads."""
-        names = ("source", "target", "edge_set", "edge_start", "set_start", "set_classes", "token_class", "class_start")
-        return int(sum(getattr(self, name).nbytes for name in (*names, "class_tokens", "distance")))
-
 
 def _trie_arrays(vocabulary: Vocabulary) -> tuple[Any, ...]:
     trie = vocabulary.trie

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dg_sglang.cli import _dump, _write, main
+from dg_sglang.cli import main
+from dg_sglang.cli.shared import dump, write
 from dg_sglang.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -249,18 +250,18 @@ def test_output_never_replaces_what_is_read(cli: Cli, tmp_path: Path) -> None:
 def test_output_is_complete_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "old.json").write_text("old")
     (tmp_path / "old.json").chmod(0o600)
-    _write(tmp_path / "old.json", "new")
-    _write(tmp_path / "new.json", "ü")
+    write(tmp_path / "old.json", "new")
+    write(tmp_path / "new.json", "ü")
     assert (tmp_path / "old.json").read_text() == "new\n"
     assert (tmp_path / "old.json").stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "new.json").stat().st_mode & 0o111 == 0
     monkeypatch.setattr(Path, "chmod", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(ConfigError, match="No space left"):
-        _write(tmp_path / "old.json", "newer")
+        write(tmp_path / "old.json", "newer")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.json", "old.json"]
     assert (tmp_path / "old.json").read_text() == "new\n"
     with pytest.raises(ConfigError, match="No space left"):
-        _write(Path("/dev/full"), "x")
+        write(Path("/dev/full"), "x")
 
 
 # --- extraction -------------------------------------------------------------------------------------------------------
@@ -398,9 +399,9 @@ def test_an_unforeseen_error_is_one_line_too(cli: Cli, monkeypatch: pytest.Monke
 
 def test_json_fits_the_encoding_of_its_reader() -> None:
     tree = {"a": "ü€😀", "b": "\udcff"}
-    assert json.loads(_dump(tree, "utf-8")) == json.loads(_dump(tree, "ascii")) == tree
-    assert "ü€😀" in _dump({"a": "ü€😀"}, "utf-8")
-    assert _dump({"a": "ü€"}, "latin-1").isascii()
+    assert json.loads(dump(tree, "utf-8")) == json.loads(dump(tree, "ascii")) == tree
+    assert "ü€😀" in dump({"a": "ü€😀"}, "utf-8")
+    assert dump({"a": "ü€"}, "latin-1").isascii()
 
 
 def test_a_closed_stdout_is_no_error() -> None:

@@ -1,0 +1,70 @@
+"""`dg-sglang generate`: one prompt in, one answer out."""
+
+import sys
+from typing import Any
+
+import click
+
+from dg_sglang.cli.shared import (
+    SCHEMA_HELP,
+    dump,
+    hide_weight_bar,
+    json_option,
+    model_option,
+    progress,
+    seed_option,
+)
+from dg_sglang.errors import InputError
+
+
+@click.command()
+@click.argument("prompt")
+@click.option("--schema", help=f"The answer's schema: {SCHEMA_HELP}")
+@click.option("--regex", help="A pattern that the whole answer matches.")
+@click.option("--choice", "choices", multiple=True, help="A possible answer; give the option once for each.")
+@model_option
+@click.option("--max-new-tokens", type=click.IntRange(min=1), help="Longest answer, in tokens.")
+@seed_option
+@json_option
+def generate(
+    prompt: str,
+    schema: str | None,
+    regex: str | None,
+    choices: tuple[str, ...],
+    model: str,
+    max_new_tokens: int | None,
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    """Answer PROMPT ("-" reads it from stdin), under a constraint where one is given."""
+    if sum(option is not None for option in (schema, regex, choices or None)) > 1:
+        raise click.UsageError("--schema, --regex and --choice exclude one another.")
+    constraint: Any = None
+    if schema is not None or regex is not None or choices:
+        from dg_sglang import grammar, pipelines
+
+        if schema is not None:
+            constraint = grammar.JsonSchema(pipelines.resolve_schema(schema))
+        else:
+            constraint = grammar.Choice(choices) if regex is None else grammar.Regex(regex)
+        grammar.compile_constraint(constraint)  # a bad one fails here, before a model is loaded
+    text = _read_stdin() if prompt == "-" else prompt
+    from dg_sglang.engine import Engine
+
+    hide_weight_bar()
+    progress(f"loading {model}")
+    engine = Engine.load(model)
+    result = engine.generate(text, constraint=constraint, max_new_tokens=max_new_tokens, seed=seed)
+    click.echo(dump(result.to_json(), sys.stdout.encoding) if as_json else result.text)
+    usage = result.usage
+    progress(
+        f"{usage.seconds:.1f} s; canvases: {usage.canvases}, denoising steps: {usage.denoising_steps}, "
+        f"tokens: {usage.completion_tokens}, finish reason: {result.finish_reason}"
+    )
+
+
+def _read_stdin() -> str:
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise InputError(f"the prompt on stdin is not {error.encoding} text: {error.reason}") from error

@@ -44,21 +44,21 @@ def hide_weight_bar() -> None:
     enable_progress_bars()
 
 
-def check_writable(path: Path, *inputs: Path) -> None:
+def check_writable(option: str, path: Path, *inputs: Path) -> None:
     """Fail before any compute rather than after it, and never write over what is read."""
     try:
         if path.is_dir() or not path.parent.is_dir():
             problem = "is a folder" if path.is_dir() else f"can't be written, {path.parent} is not a folder"
-            raise ConfigError(f"--out {path} {problem}: name a file in an existing folder")
+            raise ConfigError(f"{option} {path} {problem}: name a file in an existing folder")
         if any(path.exists() and one.exists() and path.samefile(one) for one in inputs):
-            raise ConfigError(f"--out {path} is the file to be read: name another one")
+            raise ConfigError(f"{option} {path} is the file to be read: name another one")
         if not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise ConfigError(f"--out {path} can't be written: no permission")
+            raise ConfigError(f"{option} {path} can't be written: no permission")
     except OSError as error:
-        raise ConfigError(f"--out {path} can't be written: {error.strerror}") from error
+        raise ConfigError(f"{option} {path} can't be written: {error.strerror}") from error
 
 
-def write(path: Path, text: str) -> None:
+def write(option: str, path: Path, text: str) -> None:
     """The whole file or none of it: a new file takes the place of an old one only when it is complete."""
     data = (text + "\n").encode()
     try:
@@ -77,7 +77,7 @@ def write(path: Path, text: str) -> None:
                 draft.unlink(missing_ok=True)
                 raise
     except OSError as error:
-        raise ConfigError(f"--out {path} can't be written: {error.strerror}") from error
+        raise ConfigError(f"{option} {path} can't be written: {error.strerror}") from error
 
 
 def _umask() -> int:

@@ -250,18 +250,18 @@ def test_output_never_replaces_what_is_read(cli: Cli, tmp_path: Path) -> None:
 def test_output_is_complete_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "old.json").write_text("old")
     (tmp_path / "old.json").chmod(0o600)
-    write(tmp_path / "old.json", "new")
-    write(tmp_path / "new.json", "ü")
+    write("--out", tmp_path / "old.json", "new")
+    write("--out", tmp_path / "new.json", "ü")
     assert (tmp_path / "old.json").read_text() == "new\n"
     assert (tmp_path / "old.json").stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "new.json").stat().st_mode & 0o111 == 0
     monkeypatch.setattr(Path, "chmod", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(ConfigError, match="No space left"):
-        write(tmp_path / "old.json", "newer")
+        write("--out", tmp_path / "old.json", "newer")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.json", "old.json"]
     assert (tmp_path / "old.json").read_text() == "new\n"
     with pytest.raises(ConfigError, match="No space left"):
-        write(Path("/dev/full"), "x")
+        write("--out", Path("/dev/full"), "x")
 
 
 # --- extraction -------------------------------------------------------------------------------------------------------

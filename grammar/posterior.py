@@ -137,8 +137,8 @@ class CanvasPosterior:
         uniform = torch.rand(self.length, 3, dtype=torch.float64, generator=generator, device=_device(generator))
         tokens = chain.draw(
             uniform.cpu().numpy(), weight, message, log_space, *self._edges, self.start, self._limit, automaton.end_set,
-            self._widest, self._rows, self._log_mass, automaton.set_start, automaton.set_classes, automaton.class_start,
-            automaton.class_tokens,
+            self._widest, self._rows, self._log_mass, automaton.set_start, automaton.set_classes, automaton.token_class,
+            automaton.class_start, automaton.class_tokens,
         )  # fmt: skip
         return torch.from_numpy(tokens).to(self._device)
 

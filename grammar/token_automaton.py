@@ -18,6 +18,7 @@ FAR = np.int32(2**30)
 """The distance of a state from which nothing ends."""
 
 _HASH_SEED = 0x5EED
+_LISTED_SHARE = 64  # a class with more than 1/64 of the vocabulary is found by a scan, not listed
 
 
 class TokenAutomaton:
@@ -28,7 +29,9 @@ class TokenAutomaton:
 
     source, target, edge_set: int32 [edges], sorted by source; edge_start: int64 [states + 1] bounds per source state.
     set_start: int64 [sets + 1], set_classes: int32: the classes of each token set.
-    token_class: int32 [vocabulary], −1 for tokens in no set; class_start, class_tokens: the tokens of each class.
+    token_class: int16 (int32 where classes don't fit) [vocabulary], −1 for tokens in no set.
+    class_start: int64 [classes + 1], class_tokens: int32: the tokens of each class. Large classes are left out (their
+    bounds are equal, and no class is empty): whoever wants their tokens scans token_class.
     distance: int32 [states], fewest tokens to an accepting state (0 for finished), FAR where there is no way.
     end_set, tail_set: the numbers of the last two sets, the end tokens and the tail tokens.
     """
@@ -58,6 +61,11 @@ class TokenAutomaton:
     def states(self) -> int:
         """The number of states, `finished` included."""
         return self.finished + 1
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of all tables together: what a cached constraint costs."""
+        return sum(array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
 
     def is_finished(self, state: int) -> bool:
         """Whether the end token has been emitted."""
@@ -149,14 +157,16 @@ class TokenAutomaton:
             signature[tokens] += value
         used = np.flatnonzero(signature)
         _, label = np.unique(signature[used], return_inverse=True)
-        self.token_class = np.full(len(self.vocabulary), -1, np.int32)
+        size = np.bincount(label)
+        self.token_class = np.full(len(self.vocabulary), -1, np.int16 if len(size) < 2**15 else np.int32)
         self.token_class[used] = label
+        listed = size <= max(1, len(self.vocabulary) // _LISTED_SHARE)
         order = np.argsort(label, kind="stable")
-        self.class_tokens = used[order].astype(np.int32)
-        self.class_start = np.searchsorted(label[order], np.arange(int(label.max()) + 2)).astype(np.int64)
+        self.class_tokens = used[order[listed[label[order]]]].astype(np.int32)
+        self.class_start = np.cumsum([0, *np.where(listed, size, 0)]).astype(np.int64)
         members = [np.unique(self.token_class[tokens]) for tokens in token_sets]
         self.set_start = np.cumsum([0, *map(len, members)]).astype(np.int64)
-        self.set_classes = np.concatenate(members).astype(np.int32)
+        self.set_classes = np.concatenate(members)
 
 
 def _trie_arrays(vocabulary: Vocabulary) -> tuple[Any, ...]:

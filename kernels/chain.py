@@ -174,9 +174,12 @@ def set_posteriors(
 @njit(cache=True)
 def draw(
     uniform, weight, message, log_space, target, edge_set, edge_start, start, limit, tail, widest,
-    logits, log_mass, set_start, set_classes, class_start, class_tokens,
+    logits, log_mass, set_start, set_classes, token_class, class_start, class_tokens,
 ):  # fmt: skip
-    """One exact joint draw. uniform: float64 [L, 3], for edge, class and token. Returns int64 tokens [L]."""
+    """One exact joint draw. uniform: float64 [L, 3], for edge, class and token. Returns int64 tokens [L].
+
+    A class without listed tokens (equal bounds in class_start) is found by a scan of token_class.
+    """
     length = weight.shape[0]
     tokens = np.empty(length, np.int64)
     share = np.empty(widest)
@@ -189,7 +192,10 @@ def draw(
         low, high = set_start[number], set_start[number + 1]
         label = set_classes[low + _pick_log(log_mass[i], set_classes, low, high, uniform[i, 1])]
         low, high = class_start[label], class_start[label + 1]
-        tokens[i] = class_tokens[low + _pick_log(logits[i], class_tokens, low, high, uniform[i, 2])]
+        if high > low:
+            tokens[i] = class_tokens[low + _pick_log(logits[i], class_tokens, low, high, uniform[i, 2])]
+        else:
+            tokens[i] = _pick_scanned(logits[i], token_class, label, uniform[i, 2])
         state = target[edge]
     return tokens
 
@@ -226,6 +232,31 @@ def _pick_log(values, members, low, high, uniform):
             running += part
             if running >= level:
                 break
+    return chosen
+
+
+@njit(cache=True)
+def _pick_scanned(values, token_class, label, uniform):
+    """A token of the class, drawn in proportion to exp(values)."""
+    top = -np.inf
+    for token in range(token_class.shape[0]):
+        if token_class[token] == label:
+            top = max(top, values[token])
+    total = 0.0
+    for token in range(token_class.shape[0]):
+        if token_class[token] == label:
+            total += np.exp(values[token] - top)
+    level = total * uniform
+    running = 0.0
+    chosen = 0
+    for token in range(token_class.shape[0]):
+        if token_class[token] == label:
+            part = np.exp(values[token] - top)
+            if part > 0.0:
+                chosen = token
+                running += part
+                if running >= level:
+                    break
     return chosen
 
 

@@ -96,10 +96,23 @@ def test_classes_hold_the_tokens_that_no_set_tells_apart():
     assert automaton.token_class[3] == automaton.token_class[8]  # two tokens spell "a"
     assert automaton.token_class[3] != automaton.token_class[4]
     assert automaton.token_class[9] == -1
-    for label in range(len(automaton.class_start) - 1):
+    sizes = np.bincount(automaton.token_class[automaton.token_class >= 0])
+    assert (sizes > 0).all() and len(sizes) == len(automaton.class_start) - 1
+    for label, size in enumerate(sizes):
         members = automaton.class_tokens[automaton.class_start[label] : automaton.class_start[label + 1]]
         assert (automaton.token_class[members] == label).all()
-        assert len(members)
+        assert len(members) == (size if size == 1 else 0)  # here a large class has two tokens or more
+
+
+def test_tables_of_a_large_vocabulary_stay_below_a_megabyte():
+    """As in the model's vocabulary, most tokens are text of many lengths, which a length limit tells apart."""
+    tokens = [None, None, *(bytes([byte]) for byte in range(256))]
+    letters = [bytes(pair) for pair in itertools.product(range(97, 123), repeat=2)]
+    tokens += [first + second + third for first in letters for second in letters[:20] for third in letters[:19]]
+    vocabulary = Vocabulary([*tokens, *[None] * (262_144 - len(tokens))])
+    automaton = automaton_of(JsonSchema({"type": "string", "maxLength": 80}), vocabulary)
+    assert automaton.token_class.dtype == np.int16
+    assert 2 * 262_144 < automaton.table_bytes < 1_000_000
 
 
 def test_reserved_tokens_never_match():

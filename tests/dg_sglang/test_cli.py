@@ -93,9 +93,10 @@ def test_help_is_quick_and_light() -> None:
     )
     times = []
     for _ in range(3):
-        start = time.monotonic()
+        start = os.times()
         result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        times.append(time.monotonic() - start)
+        end = os.times()  # of the processor, so that busy neighbours don't count
+        times.append(end.children_user + end.children_system - start.children_user - start.children_system)
         assert "--schema" in result.stdout
         assert result.stdout.splitlines()[-1] == "[]"
     assert min(times) < 0.5

@@ -5,9 +5,10 @@ VENV   ?= .venv
 # Installed first and pinned, so that pip doesn't choose another build on its way through the dependencies.
 # Any pip arguments do, for example: make demo TORCH='torch --index-url https://download.pytorch.org/whl/cpu'
 TORCH  ?= torch==2.13.0
+EXTRAS ?= documents,dev
 
 BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.installed-$(firstword $(shell cksum pyproject.toml))
+STAMP  := $(VENV)/.installed-$(EXTRAS)-$(firstword $(shell cksum pyproject.toml))
 PYTEST := $(BIN)/pytest
 LINTED := build/lint
 
@@ -28,7 +29,7 @@ $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dg-sglang needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(TORCH)
-	$(BIN)/python -m pip install --editable '.[documents,dev]'
+	$(BIN)/python -m pip install --editable '.[$(EXTRAS)]'
 	@rm -f $(VENV)/.installed-*
 	@touch $@
 

@@ -1,22 +1,31 @@
 """The one error tree. Every message says what is wrong, where, and what to do about it."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 
 class DgError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of every error that this package raises on purpose. `category` names the kind in one word, for programs."""
+
+    category: ClassVar[str] = "error"
 
 
 class ConfigError(DgError, ValueError):
     """A setting is unknown or out of range."""
 
+    category = "config"
+
 
 class CheckpointError(DgError):
     """A checkpoint is missing, incomplete, or not a DiffusionGemma."""
 
+    category = "checkpoint"
+
 
 class InputError(DgError, ValueError):
     """The request's input can't be used."""
+
+    category = "input"
 
 
 class EmptyPromptError(InputError):
@@ -26,6 +35,8 @@ class EmptyPromptError(InputError):
 class PromptTooLongError(InputError):
     """Prompt and answer don't fit the model's context."""
 
+    category = "too_long"
+
 
 class ImageError(InputError):
     """An image can't be read, or the checkpoint can't see."""
@@ -34,9 +45,49 @@ class ImageError(InputError):
 class DocumentError(InputError):
     """A document can't be opened or read."""
 
+    category = "document"
+
+
+class MissingDocumentError(DocumentError):
+    """There is no such file, or it may not be read."""
+
+    category = "missing"
+
+
+class EmptyDocumentError(DocumentError):
+    """The file is empty, or no text was found in it."""
+
+    category = "empty"
+
+
+class DamagedDocumentError(DocumentError):
+    """The file is damaged or truncated."""
+
+    category = "damaged"
+
+
+class EncryptedDocumentError(DocumentError):
+    """The document needs a password, or another one."""
+
+    category = "encrypted"
+
+
+class UnsupportedDocumentError(DocumentError):
+    """The file is of a kind that can't be read, or that needs an extra which isn't installed."""
+
+    category = "unsupported"
+
+
+class DocumentLimitError(DocumentError):
+    """The document is over one of its limits: pages, bytes, pixels, seconds."""
+
+    category = "limit"
+
 
 class GrammarError(DgError, ValueError):
     """A constraint can't be compiled or used."""
+
+    category = "schema"
 
 
 class InvalidSchemaError(GrammarError):
@@ -78,7 +129,15 @@ class ExtractionError(DgError):
     its value.
     """
 
+    category = "invalid"
+
     def __init__(self, message: str, *, failures: Sequence[object] = (), partial: object = None) -> None:
         super().__init__(message)
         self.failures = tuple(failures)
         self.partial = partial
+
+
+class BatchError(DgError):
+    """A batch can't start or go on: its files, its ledger, or its workers."""
+
+    category = "batch"

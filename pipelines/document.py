@@ -11,7 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from dg_sglang.errors import DocumentError
+from dg_sglang.errors import (
+    DocumentError,
+    DocumentLimitError,
+    EmptyDocumentError,
+    MissingDocumentError,
+    UnsupportedDocumentError,
+)
 
 Box = tuple[float, float, float, float]
 PAGE_BREAK = "\n\n"
@@ -149,10 +155,12 @@ def load_document(
 
             pages = tuple(read_image_file(path, limits, progress))
     except ImportError as error:
-        raise DocumentError(f"{path}: documents need an extra ({error}); pip install 'dg-sglang[documents]'") from error
+        raise UnsupportedDocumentError(
+            f"{path}: documents need an extra ({error}); pip install 'dg-sglang[documents]'"
+        ) from error
     document = Document(path.name, pages)
     if not document.places:
-        raise DocumentError(f"{path}: no text found on any of its {len(document.pages)} page(s), not even by OCR")
+        raise EmptyDocumentError(f"{path}: no text found on any of its {len(document.pages)} page(s), not even by OCR")
     return document
 
 
@@ -160,17 +168,17 @@ def _head(path: Path, limits: Limits) -> bytes:
     """The first kilobyte of a file that exists and is neither empty nor too large."""
     try:
         if not path.exists():
-            raise DocumentError(f"{path}: no such file")
+            raise MissingDocumentError(f"{path}: no such file")
         if not path.is_file():
             raise DocumentError(f"{path}: not a file")
         size = path.stat().st_size
         if size == 0:
-            raise DocumentError(f"{path}: the file is empty")
+            raise EmptyDocumentError(f"{path}: the file is empty")
         if size > limits.max_bytes:
-            raise DocumentError(
+            raise DocumentLimitError(
                 f"{path}: {size:,} bytes are more than the limit of {limits.max_bytes:,} (Limits.max_bytes)"
             )
         with path.open("rb") as file:
             return file.read(1024)
     except OSError as error:
-        raise DocumentError(f"{path}: can't be read: {error.strerror}") from error
+        raise MissingDocumentError(f"{path}: can't be read: {error.strerror}") from error

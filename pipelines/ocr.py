@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dg_sglang.errors import DocumentError
+from dg_sglang.errors import DamagedDocumentError, DocumentError, DocumentLimitError, UnsupportedDocumentError
 from dg_sglang.pipelines.document import Box, Limits, Page, Word
 from dg_sglang.pipelines.layout import build_lines
 from dg_sglang.vision.images import readable_formats
@@ -32,16 +32,16 @@ def read_image_file(path: Path, limits: Limits, progress: Callable[[str], None] 
         try:
             image = Image.open(path, formats=readable_formats())
         except UnidentifiedImageError as error:
-            raise DocumentError(
+            raise UnsupportedDocumentError(
                 f"{path}: neither a PDF nor an image that can be read; convert it to PDF, PNG or JPEG"
             ) from error
         except Image.DecompressionBombError as error:
-            raise DocumentError(f"{path}: the image is far too large to decode safely ({error})") from error
+            raise DocumentLimitError(f"{path}: the image is far too large to decode safely ({error})") from error
     with image:
         with _naming(path):
             frames = getattr(image, "n_frames", 1)
         if frames > limits.max_pages:
-            raise DocumentError(
+            raise DocumentLimitError(
                 f"{path}: {frames} pages are more than the limit of {limits.max_pages} (Limits.max_pages)"
             )
         for frame in range(frames):
@@ -68,7 +68,7 @@ def _naming(path: Path) -> Iterator[None]:
     except DocumentError:
         raise
     except Exception as error:
-        raise DocumentError(f"{path}: the image is damaged or truncated ({error})") from error
+        raise DamagedDocumentError(f"{path}: the image is damaged or truncated ({error})") from error
 
 
 def recognise(pixels: "np.ndarray", *, points_per_pixel: float) -> list[Word]:
@@ -110,7 +110,7 @@ def _split(text: str, box: Box, confidence: float, run: int) -> Iterator[Word]:
 def _check_pixels(image: "Image.Image", path: Path, limits: Limits) -> None:
     width, height = image.size
     if width * height > limits.max_pixels:
-        raise DocumentError(
+        raise DocumentLimitError(
             f"{path}: {width} x {height} pixels are more than the limit of {limits.max_pixels:,} (Limits.max_pixels)"
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dg_sglang.errors import DocumentError
+from dg_sglang.errors import DamagedDocumentError, DocumentError, DocumentLimitError, EncryptedDocumentError
 from dg_sglang.pipelines.document import Limits, Page, Word
 from dg_sglang.pipelines.layout import Direction, build_lines, join_lines
 
@@ -29,7 +29,9 @@ def read_pdf(
     try:
         pdf = pymupdf.open(stream=path.read_bytes(), filetype="pdf")  # MuPDF opens no names that aren't UTF-8
     except Exception as error:
-        raise DocumentError(f"{path}: a damaged or truncated PDF ({error}); save or download it again") from error
+        raise DamagedDocumentError(
+            f"{path}: a damaged or truncated PDF ({error}); save or download it again"
+        ) from error
     with pdf:
         _check(pdf, path, password, limits)
         for index in range(pdf.page_count):
@@ -39,21 +41,23 @@ def read_pdf(
             except (DocumentError, ImportError):
                 raise
             except Exception as error:
-                raise DocumentError(f"{path}: page {index + 1} can't be read ({error})") from error
+                raise DamagedDocumentError(f"{path}: page {index + 1} can't be read ({error})") from error
 
 
 def _check(pdf: "pymupdf.Document", path: Path, password: str | None, limits: Limits) -> None:
     if pdf.needs_pass and not pdf.authenticate(password or ""):
         hint = "the password is wrong" if password else "give its password"
-        raise DocumentError(f"{path}: the PDF is encrypted; {hint}")
+        raise EncryptedDocumentError(f"{path}: the PDF is encrypted; {hint}")
     if pdf.page_count == 0:
-        raise DocumentError(f"{path}: a damaged or truncated PDF without readable pages; save or download it again")
+        raise DamagedDocumentError(
+            f"{path}: a damaged or truncated PDF without readable pages; save or download it again"
+        )
     if pdf.is_repaired and END_MARKER not in _tail(path):
-        raise DocumentError(
+        raise DamagedDocumentError(
             f"{path}: the PDF is truncated: it has no end marker (%%EOF) and may lack pages; save or download it again"
         )
     if pdf.page_count > limits.max_pages:
-        raise DocumentError(
+        raise DocumentLimitError(
             f"{path}: {pdf.page_count} pages are more than the limit of {limits.max_pages}; "
             "split it or raise Limits.max_pages"
         )
@@ -115,7 +119,7 @@ def _ocr(page: "pymupdf.Page", path: Path, limits: Limits) -> list[Word]:
 
     for image in page.get_images():
         if image[2] * image[3] > limits.max_pixels:
-            raise DocumentError(
+            raise DocumentLimitError(
                 f"{path}: page {page.number + 1} holds an image of {image[2]} x {image[3]} pixels, more than "
                 f"the limit of {limits.max_pixels:,} (Limits.max_pixels)"
             )

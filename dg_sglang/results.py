@@ -40,7 +40,8 @@ class GenerationResult:
     Attributes:
         text: the answer, without thinking and special tokens.
         thinking: what stood in the thinking channel; empty if the model did not think.
-        parsed: the JSON value, if the constraint is a JSON schema and the answer was closed; else None.
+        parsed: if the answer was closed, the value that the constraint reads from it: a JSON value, a template's holes;
+            None where the text is all there is.
         token_ids: what was committed, cut after the end token or at max_new_tokens.
         finish_reason: "stop" if the end token came or the constraint is satisfied, "length" if max_new_tokens cut the
             answer.

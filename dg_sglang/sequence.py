@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dg_sglang.canvas import CanvasState
-from dg_sglang.errors import BudgetError
+from dg_sglang.errors import BudgetError, ConfigError
 from dg_sglang.grammar import CanvasPosterior
 from dg_sglang.results import Draft, GenerationResult, Usage
 
@@ -47,6 +46,7 @@ class Sequence:
         cache: keys and values of all encoded tokens.
         canvas: the canvas being denoised.
         committed: tokens of the finished canvases, cut after the end token or at max_new_tokens.
+        confidence: the probability of each of `committed` (`GenerationResult.token_confidence`).
         finished: no canvas is left to denoise.
     """
 
@@ -60,7 +60,8 @@ class Sequence:
         end_token_ids: frozenset[int],
         device: torch.device,
     ) -> None:
-        """Raises BudgetError when no valid answer fits max_new_tokens, GrammarError when fixed tokens allow none."""
+        """Raises BudgetError when no valid answer fits max_new_tokens, ConfigError for fixed tokens out of range,
+        GrammarError when they allow no valid answer."""
         self.job = job
         self.cache = cache
         self.committed: list[int] = []
@@ -68,7 +69,7 @@ class Sequence:
         self._length = canvas_length
         self._vocab_size = vocab_size
         self._end_token_ids = end_token_ids
-        self._confidence: list[float] = []
+        self.confidence: list[float] = []
         self._canvases = 0
         self._steps = 0
         self._ended = False
@@ -78,12 +79,35 @@ class Sequence:
         self._posterior: CanvasPosterior | None = None
         self._generator = torch.Generator(device).manual_seed(job.seed)
         self._started = time.perf_counter()
+        self._check_positions()
         if self._thinking is not None and self._room_to_think() < 2:
             raise BudgetError(
                 f"the shortest valid answer needs {self._reserve} tokens and its thinking at least 2 more, but "
                 f"max_new_tokens is {job.config.max_new_tokens}; raise max_new_tokens"
             )
         self.canvas = self._new_canvas()
+        if job.fixed_tokens and self._posterior is not None:  # do they leave a valid answer, under any logits?
+            self._posterior.update(torch.zeros(self._length, vocab_size))
+            _ = self._posterior.log_z
+
+    @property
+    def complete(self) -> bool:
+        """Whether the answer ended by itself or satisfies the constraint, rather than being cut by max_new_tokens."""
+        automaton = self.job.automaton
+        return self._ended or (automaton is not None and automaton.is_accepting(self._state))
+
+    def _check_positions(self) -> None:
+        constrained = self.job.automaton is not None
+        limit = self.job.config.max_new_tokens
+        if constrained:  # a later canvas' fixed tokens could contradict what is committed by then
+            limit = min(limit, self._length)
+        for position, token in self.job.fixed_tokens.items():
+            if not 0 <= position < limit or not 0 <= token < self._vocab_size:
+                raise ConfigError(
+                    f"fixed_tokens {{{position}: {token}}}: positions go from 0 to {limit - 1}"
+                    f"{' (the first canvas) under a constraint' if constrained else ''}, "
+                    f"token ids from 0 to {self._vocab_size - 1}"
+                )
 
     def start_clock(self) -> None:
         """The seconds of the result count from here."""
@@ -92,12 +116,6 @@ class Sequence:
     def _room_to_think(self) -> int:
         """How many tokens thinking may still take, its closing token included, so that an answer fits after it."""
         return self.job.config.max_new_tokens - len(self.committed) - self._reserve
-
-    def check_fixed_tokens(self) -> None:
-        """Raises GrammarError if the fixed tokens of the first canvas leave no valid answer, under any logits."""
-        if self._posterior is not None:
-            self._posterior.update(torch.zeros(self._length, self._vocab_size))
-            _ = self._posterior.log_z
 
     def _new_canvas(self) -> CanvasState:
         done, config, automaton = len(self.committed), self.job.config, self.job.automaton
@@ -150,7 +168,7 @@ class Sequence:
                 self._ended |= self.job.automaton.is_complete(self._state)
         self.committed += kept
         confidence = self.canvas.confidence[0].tolist()
-        self._confidence += [p if token == own else 0.0 for token, own, p in zip(kept, best, confidence, strict=False)]
+        self.confidence += [p if token == own else 0.0 for token, own, p in zip(kept, best, confidence, strict=False)]
         self.finished = self._ended or len(self.committed) == self.job.config.max_new_tokens
         if not self.finished:
             self.canvas = self._new_canvas()
@@ -170,7 +188,6 @@ class Sequence:
 
     def result(self, chat: Chat) -> GenerationResult:
         """The finished request."""
-        automaton = self.job.automaton
         usage = Usage(
             prompt_tokens=len(self.job.prompt.ids),
             completion_tokens=len(self.committed),
@@ -178,8 +195,7 @@ class Sequence:
             denoising_steps=self._steps,
             seconds=time.perf_counter() - self._started,
         )
-        complete = self._ended or (automaton is not None and automaton.is_accepting(self._state))
-        return finished_result(self.job, chat, self.committed, self._confidence, usage, complete=complete)
+        return finished_result(self.job, chat, self.committed, self.confidence, usage, complete=self.complete)
 
 
 def finished_result(
@@ -190,7 +206,7 @@ def finished_result(
     return GenerationResult(
         text=text,
         thinking=thinking,
-        parsed=json.loads(text) if complete and job.automaton is not None and job.automaton.is_json else None,
+        parsed=job.automaton.parse(text) if complete and job.automaton is not None else None,
         token_ids=list(tokens),
         finish_reason="stop" if complete else "length",
         token_confidence=list(confidence),

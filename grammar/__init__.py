@@ -10,7 +10,16 @@ from dg_sglang.errors import (
     InvalidSchemaError,
     UnsupportedSchemaError,
 )
-from dg_sglang.grammar.constraint import Choice, Constraint, Grammar, JsonSchema, Regex, compile_constraint
+from dg_sglang.grammar.constraint import (
+    Choice,
+    Constraint,
+    Grammar,
+    JsonObject,
+    JsonSchema,
+    Regex,
+    as_constraint,
+    compile_constraint,
+)
 from dg_sglang.grammar.verbatim import VerbatimSource
 
 if TYPE_CHECKING:
@@ -28,12 +37,14 @@ __all__ = [
     "GrammarError",
     "GrammarTooLargeError",
     "InvalidSchemaError",
+    "JsonObject",
     "JsonSchema",
     "Regex",
     "TokenAutomaton",
     "UnsupportedSchemaError",
     "VerbatimSource",
     "Vocabulary",
+    "as_constraint",
     "compile_constraint",
 ]
 

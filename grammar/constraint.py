@@ -3,28 +3,62 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, get_args
 
-from dg_sglang.errors import EmptyLanguageError, GrammarError, GrammarTooLargeError, InvalidSchemaError
+from dg_sglang.errors import (
+    EmptyLanguageError,
+    GrammarError,
+    GrammarTooLargeError,
+    InvalidSchemaError,
+    UnsupportedSchemaError,
+)
 from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.json_schema import compile_schema
 from dg_sglang.grammar.json_value import WhitespacePolicy
+from dg_sglang.grammar.python_types import enumerated_texts, is_python_type, schema_of_type
 from dg_sglang.grammar.regex import compile_regex
 from dg_sglang.grammar.verbatim import VerbatimSource
 
 
+class Constraint(ABC):
+    """What a text must satisfy. Constraints are frozen dataclasses."""
+
+    @abstractmethod
+    def expression(self, table: Expressions, whitespace: WhitespacePolicy) -> Expression:
+        """The texts that satisfy it, as UTF-8.
+
+        Args:
+            table: where the expression is made.
+            whitespace: for JSON whose policy is left open.
+
+        Raises:
+            GrammarError: as `compile_constraint`.
+        """
+
+    def parse(self, text: str) -> Any:
+        """A satisfying text as a value; None where the text itself is all there is."""
+        return None
+
+    def key(self, whitespace: WhitespacePolicy) -> Hashable:
+        """Equal for constraints with the same texts, as far as is easily told. May turn out not to be hashable."""
+        return type(self), whitespace, *(getattr(self, one.name) for one in fields(self))  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True)
-class JsonSchema:
+class JsonSchema(Constraint):
     """JSON texts valid under a JSON Schema.
 
     Args:
-        schema: a JSON Schema as a dict or JSON text, or a pydantic model class (its schema by alias, for validation).
+        schema: a JSON Schema as a dict or JSON text; or a Python type that pydantic knows (a model, a dataclass, a
+            TypedDict, `list[int]`, …): its schema by alias, for validation. A function stands for its arguments.
         whitespace: "json" (between tokens one space, or a line break with indentation), "compact" (none), or None for
             the default of the checkpoint that generates ("json" outside an engine).
-        sources: texts that `x-verbatim` keywords name.
+        sources: texts that `x-verbatim` keywords name: VerbatimSource, or just the text.
         open: whether properties that the schema doesn't declare may appear wherever it doesn't forbid them, as the
             standard says. By default the world is closed: what isn't declared isn't generated, unless the schema speaks
             about it (additionalProperties, patternProperties, unevaluatedProperties) or declares nothing at all.
@@ -32,98 +66,178 @@ class JsonSchema:
 
     schema: Any
     whitespace: WhitespacePolicy | None = None
-    sources: Mapping[str, VerbatimSource] = field(default_factory=dict)
+    sources: Mapping[str, VerbatimSource | str] = field(default_factory=dict)
     open: bool = False
+
+    def expression(self, table: Expressions, whitespace: WhitespacePolicy) -> Expression:
+        """As `Constraint.expression`."""
+        policy = _checked_whitespace(self.whitespace or whitespace)
+        if not isinstance(self.sources, Mapping):
+            raise InvalidSchemaError(f"sources must map names to texts, not {type(self.sources).__name__}")
+        sources = {name: VerbatimSource.of(source) for name, source in self.sources.items()}
+        return compile_schema(table, self.resolved(), policy, sources, open_world=self.open)
+
+    def parse(self, text: str) -> Any:
+        """As `Constraint.parse`: the JSON value."""
+        return json.loads(text)
+
+    def key(self, whitespace: WhitespacePolicy) -> Hashable:
+        """As `Constraint.key`."""
+        if self.sources:
+            return super().key(whitespace)
+        return JsonSchema, self.whitespace or whitespace, json.dumps(self.resolved(), default=repr), self.open
 
     def resolved(self) -> Any:
         """The schema as plain data."""
         schema = self.schema
-        if hasattr(schema, "model_json_schema"):
-            try:
-                return schema.model_json_schema()
-            except Exception as error:  # pydantic's own errors, and whatever the model's hooks raise
-                name = getattr(schema, "__name__", type(schema).__name__)
-                raise InvalidSchemaError(f"{name} has no JSON Schema: {error}") from error
         if isinstance(schema, str):
             try:
                 return json.loads(schema)
-            except json.JSONDecodeError as error:
+            except ValueError as error:  # also integers of more digits than Python reads
                 raise InvalidSchemaError(f"the schema is not valid JSON: {error}") from None
             except RecursionError:
                 raise GrammarTooLargeError("the schema is nested too deeply") from None
-        return schema
+        return schema_of_type(schema) if is_python_type(schema) else schema
 
 
 @dataclass(frozen=True)
-class Regex:
-    """Texts that a regular expression matches from beginning to end."""
+class JsonObject(Constraint):
+    """Any JSON object: the OpenAI API's `{"type": "json_object"}`. `whitespace` is as in JsonSchema."""
+
+    whitespace: WhitespacePolicy | None = None
+
+    def expression(self, table: Expressions, whitespace: WhitespacePolicy) -> Expression:
+        """As `Constraint.expression`."""
+        return JsonSchema({"type": "object"}, self.whitespace).expression(table, whitespace)
+
+    def parse(self, text: str) -> Any:
+        """As `Constraint.parse`: the JSON value."""
+        return json.loads(text)
+
+
+@dataclass(frozen=True)
+class Regex(Constraint):
+    """Texts that a regular expression (ECMA-262) matches from beginning to end."""
 
     pattern: str
 
+    def expression(self, table: Expressions, whitespace: WhitespacePolicy) -> Expression:
+        """As `Constraint.expression`."""
+        return compile_regex(table, self.pattern)
+
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Constraint):
     """Exactly one of some texts."""
 
     options: Sequence[str]
 
+    def expression(self, table: Expressions, whitespace: WhitespacePolicy) -> Expression:
+        """As `Constraint.expression`."""
+        if isinstance(self.options, str) or not isinstance(self.options, Iterable):
+            raise InvalidSchemaError("Choice takes a list of texts")
+        options = list(self.options)
+        if not all(isinstance(option, str) for option in options):
+            raise InvalidSchemaError("Choice takes a list of texts")
+        return table.union([table.literal(option.encode()) for option in options])
 
-Constraint = JsonSchema | Regex | Choice
+    def key(self, whitespace: WhitespacePolicy) -> Hashable:
+        """As `Constraint.key`."""
+        return Choice, tuple(self.options)
+
+
+def as_constraint(value: Any) -> Constraint:
+    """What people pass as a constraint, as one.
+
+    - a Constraint: itself;
+    - a Literal or an Enum class: Choice, one of its values;
+    - a compiled `re.Pattern`: Regex (flags are refused);
+    - a dict, or any other Python type that pydantic knows, or a function: JsonSchema;
+    - a type of the outlines package: what stands for it here.
+
+    Raises:
+        GrammarError: it is none of these.
+    """
+    if isinstance(value, Constraint):
+        return value
+    if isinstance(value, re.Pattern):
+        return _regex_of_pattern(value)
+    if (texts := enumerated_texts(value)) is not None:
+        return Choice(texts)
+    is_own = isinstance(value, type) and issubclass(value, Constraint)
+    if isinstance(value, Mapping) or (is_python_type(value) and not is_own):
+        return JsonSchema(value)
+    what = f"the class {value.__name__}; make one" if is_own else type(value).__name__
+    raise GrammarError(
+        "a constraint must be one of dg_sglang.grammar (JsonSchema, Regex, Choice, …), a JSON Schema as a dict, "
+        f"or a Python type, not {what}"
+    )
+
+
+def _regex_of_pattern(pattern: re.Pattern[Any]) -> Regex:
+    flags = re.RegexFlag(pattern.flags) & ~(re.ASCII | re.UNICODE)
+    if flags or isinstance(pattern.pattern, bytes):
+        what = f"its flags ({flags!r})" if flags else "a pattern of bytes"
+        raise UnsupportedSchemaError(f"{pattern!r}: {what} can't be enforced", pointer="", keyword="pattern")
+    return Regex(pattern.pattern)
+
+
+def _checked_whitespace(policy: WhitespacePolicy) -> WhitespacePolicy:
+    if policy not in get_args(WhitespacePolicy):
+        raise GrammarError(f"whitespace must be one of {get_args(WhitespacePolicy)} or None, not {policy!r}")
+    return policy
 
 
 class Grammar:
     """A compiled constraint: a language over UTF-8 bytes, before any tokenizer. Safe to share between threads."""
 
-    def __init__(self, table: Expressions, root: Expression, *, is_json: bool) -> None:
+    def __init__(self, table: Expressions, root: Expression, parse: Callable[[str], Any]) -> None:
+        """`parse` turns a member into the value that it stands for, or None."""
         self.table = table
         self.root = root
-        self.is_json = is_json
+        self.parse = parse
         self.lock = threading.Lock()
 
-    def accepts(self, text: str) -> bool:
-        """Whether `text` is a complete member of the language."""
+    def accepts(self, text: str | bytes) -> bool:
+        """Whether `text` (bytes: as UTF-8) is a complete member of the language.
+
+        Raises:
+            GrammarError: it is neither text nor bytes.
+        """
+        if isinstance(text, str):
+            text = text.encode("utf-8", "surrogatepass")
+        elif not isinstance(text, bytes | bytearray | memoryview):
+            raise GrammarError(f"a text to check must be str or bytes, not {type(text).__name__}")
         with self.lock:
-            return self.table.after(self.root, text.encode("utf-8", "surrogatepass")).nullable
+            return self.table.after(self.root, bytes(text)).nullable
 
 
-def compile_constraint(constraint: Constraint) -> Grammar:
+def compile_constraint(constraint: Any, *, whitespace: WhitespacePolicy = "json") -> Grammar:
     """Compile a constraint.
+
+    Args:
+        constraint: a Constraint, or what `as_constraint` makes one of.
+        whitespace: for JSON whose policy is left open.
 
     Raises:
         UnsupportedSchemaError: it asks for something that can't be enforced.
         InvalidSchemaError: it is malformed.
         EmptyLanguageError: no text satisfies it.
         GrammarTooLargeError: it is nested too deeply.
+        GrammarError: it is no constraint.
     """
+    _checked_whitespace(whitespace)
+    constraint = as_constraint(constraint)
     table = Expressions()
     try:
-        root = _root(table, constraint)
+        root = constraint.expression(table, whitespace)
+        empty = table.is_empty(root)
     except RecursionError:
         raise GrammarTooLargeError("the constraint is nested too deeply") from None
     except UnicodeEncodeError as error:
         raise InvalidSchemaError(f"{error.object!r} holds a lone surrogate, which no text can") from None
-    if root is table.nothing:
+    if empty:
         raise EmptyLanguageError(
             "no text satisfies the constraint (an empty enum, or bounds that contradict each other)"
         )
-    return Grammar(table, root, is_json=isinstance(constraint, JsonSchema))
-
-
-def _root(table: Expressions, constraint: Constraint) -> Expression:
-    if isinstance(constraint, JsonSchema):
-        whitespace = constraint.whitespace or "json"
-        if whitespace not in get_args(WhitespacePolicy):
-            raise GrammarError(f"whitespace must be one of {get_args(WhitespacePolicy)} or None, not {whitespace!r}")
-        schema, sources = constraint.resolved(), constraint.sources
-        return compile_schema(table, schema, whitespace, sources, open_world=constraint.open)
-    if isinstance(constraint, Regex):
-        return compile_regex(table, constraint.pattern)
-    if isinstance(constraint, Choice):
-        options = constraint.options
-        if isinstance(options, str) or not isinstance(options, Iterable):
-            raise InvalidSchemaError("Choice takes a list of texts")
-        options = list(options)
-        if not all(isinstance(option, str) for option in options):
-            raise InvalidSchemaError("Choice takes a list of texts")
-        return table.union([table.literal(option.encode()) for option in options])
-    raise GrammarError(f"a constraint must be JsonSchema, Regex or Choice, not {type(constraint).__name__}")
+    return Grammar(table, root, constraint.parse)

@@ -45,7 +45,7 @@ class TokenAutomaton:
         if any(vocabulary.tokens[token] for token in end_token_ids):
             raise GrammarError("an end token must be a reserved token, not one that spells text")
         self.vocabulary = vocabulary
-        self.is_json = grammar.is_json
+        self.parse = grammar.parse
         with grammar.lock:
             table = ByteAutomaton.build(grammar.table, grammar.root)
         self._walk = (table.next, table.byte_class, *_trie_arrays(vocabulary))

@@ -10,8 +10,9 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from dg_sglang.errors import GrammarTooLargeError
+from dg_sglang.errors import GrammarTooLargeError, InvalidSchemaError
 from dg_sglang.grammar.text import json_body
 
 _GAP = re.compile(r"(?:[^\S\n]{2,}|\n[^\S\n]*(?:\n[^\S\n]*)+|\t)")
@@ -35,10 +36,34 @@ class VerbatimSource:
     text: str | Sequence[str]
     spans: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str) and not _is_texts(self.text):
+            raise InvalidSchemaError(f"a verbatim source must be a text or a list of texts, not {_shown(self.text)}")
+        if not isinstance(self.spans, Mapping) or not all(map(_is_texts, self.spans.values())):
+            raise InvalidSchemaError(f"spans must map kinds to lists of texts, not {_shown(self.spans)}")
+
+    @classmethod
+    def of(cls, source: Any) -> VerbatimSource:
+        """A source as people pass it: itself, or just its text or texts.
+
+        Raises:
+            InvalidSchemaError: it is neither.
+        """
+        return source if isinstance(source, VerbatimSource) else cls(source)
+
     def segments(self) -> list[str]:
         """The stretches that a piece may not leave, white space collapsed, each once."""
         texts = [self.text] if isinstance(self.text, str) else self.text
         return list(dict.fromkeys(s for text in texts for raw in _GAP.split(text) if (s := collapse(raw))))
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(one, str) for one in value)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def inside_word(text: str, index: int) -> bool:

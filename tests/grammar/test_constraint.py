@@ -39,7 +39,7 @@ def test_malformed(constraint, message):
 
 @pytest.mark.parametrize("constraint", [None, "yes", 5, Choice])
 def test_no_constraint(constraint):
-    with pytest.raises(GrammarError, match="must be JsonSchema, Regex or Choice"):
+    with pytest.raises(GrammarError, match="must be one of dg_sglang"):
         compile_constraint(constraint)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from dg_sglang.errors import EmptyLanguageError, GrammarError, InvalidSchemaError, UnsupportedSchemaError
+from dg_sglang.errors import EmptyLanguageError, InvalidSchemaError, UnsupportedSchemaError
 from dg_sglang.grammar import Choice, JsonSchema, compile_constraint
 from dg_sglang.grammar.json_schema import explain_schema
 
@@ -274,8 +274,3 @@ def test_every_keyword_is_explained():
     }  # fmt: skip
     unknown = explain_schema({"maxlength": 3, "type": "string"}, open_world=True)
     assert ("", "maxlength", "annotation (not in the vocabulary)") in unknown
-
-
-def test_not_a_constraint():
-    with pytest.raises(GrammarError, match="JsonSchema, Regex or Choice"):
-        compile_constraint({"type": "string"})  # type: ignore[arg-type]

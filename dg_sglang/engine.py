@@ -270,10 +270,10 @@ class Engine:
             automaton = None if constraint is None else self.compile(constraint, whitespace=whitespace)
         seed = secrets.randbits(32) if request.seed is None else request.seed
         thinking = self._chat.thinking(prompt.ids) if request.thinking else None
-        job = Job(prompt, config, seed, automaton, self._fixed_tokens(request, config), thinking=thinking)
+        job = Job(prompt, config, seed, automaton, request.fixed_tokens or {}, thinking=thinking)
         if config.mode == "causal":
             return CausalSequence(job, self._model.new_cache(), end_token_ids=self._end_token_ids)
-        sequence = Sequence(
+        return Sequence(
             job,
             self._model.new_cache(),
             canvas_length=self.canvas_length,
@@ -281,20 +281,3 @@ class Engine:
             end_token_ids=self._end_token_ids,
             device=self.device,
         )
-        if request.fixed_tokens:
-            sequence.check_fixed_tokens()
-        return sequence
-
-    def _fixed_tokens(self, request: GenerationRequest, config: GenerationConfig) -> Mapping[int, int]:
-        fixed = request.fixed_tokens or {}
-        limit = config.max_new_tokens
-        if request.constraint is not None:  # a later canvas' fixed tokens could contradict what is committed by then
-            limit = min(limit, self.canvas_length)
-        for position, token in fixed.items():
-            if not 0 <= position < limit or not 0 <= token < self._model.vocab_size:
-                raise ConfigError(
-                    f"fixed_tokens {{{position}: {token}}}: positions go from 0 to {limit - 1}"
-                    f"{' (the first canvas) under a constraint' if request.constraint is not None else ''}, "
-                    f"token ids from 0 to {self._model.vocab_size - 1}"
-                )
-        return fixed

@@ -1,0 +1,85 @@
+"""What the API answers, as pydantic models: they make the OpenAPI page."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+JobStatus = Literal["queued", "running", "done", "failed"]
+
+
+class ErrorDetail(BaseModel):
+    """One problem, in the shape of the OpenAI API."""
+
+    message: str = Field(description="what is wrong, where, and what to do")
+    type: str = Field(description="the class of the error, such as DocumentError")
+    code: str = Field(description="the kind of the error in one word, such as encrypted")
+    pointer: str | None = Field(default=None, description="JSON pointer into the schema")
+    keyword: str | None = Field(default=None, description="the JSON Schema keyword at fault")
+
+
+class ErrorBody(BaseModel):
+    """An error, and what was extracted nevertheless."""
+
+    error: ErrorDetail
+    partial: dict[str, Any] | None = Field(
+        default=None, description="the extraction without its value, when only some fields could not be filled"
+    )
+
+
+class DocumentInfo(BaseModel):
+    """The document as it was read."""
+
+    name: str
+    pages: list[dict[str, Any]]
+
+
+class Extraction(BaseModel):
+    """A validated value and where each of its leaves stands in the document."""
+
+    model_config = {"extra": "allow"}
+
+    document: DocumentInfo
+    value: Any = Field(description="valid under the schema")
+    evidence: dict[str, Any] = Field(
+        description="a tree of the value's shape; leaves say page, boxes (PDF points, origin top left), words, match"
+    )
+    warnings: list[str]
+    usage: dict[str, Any]
+    raw: dict[str, Any] = Field(description="the model's answer as it was written")
+
+
+class Job(BaseModel):
+    """A document that is worked on in the background."""
+
+    id: str
+    status: JobStatus
+    name: str = Field(description="the file's name")
+    created: float = Field(description="seconds since 1970")
+    started: float | None = None
+    finished: float | None = None
+    error: ErrorDetail | None = None
+
+
+class FieldCheck(BaseModel):
+    """One leaf that will be extracted."""
+
+    pointer: str = Field(description="JSON pointer of its subschema")
+    name: str
+    kind: str
+    stated: bool = Field(description="its value is a piece of the document; otherwise the model judges it")
+    nullable: bool
+
+
+class SchemaCheck(BaseModel):
+    """What becomes of a schema."""
+
+    fields: list[FieldCheck]
+
+
+class Health(BaseModel):
+    """Whether the API answers, and with what."""
+
+    status: Literal["ok"]
+    model: str
+    waiting: int
+    jobs: int

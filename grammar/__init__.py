@@ -20,6 +20,7 @@ from dg_sglang.grammar.constraint import (
     as_constraint,
     compile_constraint,
 )
+from dg_sglang.grammar.ebnf import Ebnf
 from dg_sglang.grammar.verbatim import VerbatimSource
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ __all__ = [
     "CanvasPosterior",
     "Choice",
     "Constraint",
+    "Ebnf",
     "EmptyLanguageError",
     "Grammar",
     "GrammarError",

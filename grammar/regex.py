@@ -25,12 +25,12 @@ Spelling = Callable[[Expressions, Ranges], Expression]
 Contexts = tuple[Expression, ...]  # what may follow, by context: the start of the text, then each block
 
 
-def compile_regex(table: Expressions, pattern: str) -> Expression:
+def compile_regex(table: Expressions, pattern: str, *, ignore_case: bool = False, dot_all: bool = False) -> Expression:
     """The texts that `pattern` matches from beginning to end, as UTF-8.
 
     Raises InvalidSchemaError when the pattern is malformed, UnsupportedSchemaError when it uses what isn't regular.
     """
-    return _Compiler(table, pattern, utf8).whole()
+    return _Compiler(table, pattern, utf8, ignore_case=ignore_case, dot_all=dot_all).whole()
 
 
 def compile_search(table: Expressions, pattern: str, spelling: Spelling) -> Expression:
@@ -39,12 +39,20 @@ def compile_search(table: Expressions, pattern: str, spelling: Spelling) -> Expr
 
 
 class _Compiler:
-    def __init__(self, table: Expressions, pattern: str, spelling: Spelling) -> None:
+    def __init__(
+        self,
+        table: Expressions,
+        pattern: str,
+        spelling: Spelling,
+        *,
+        ignore_case: bool = False,
+        dot_all: bool = False,
+    ) -> None:
         self.table = table
         self.pattern = pattern
         self.spelling = spelling
         self.spelled: dict[Ranges, Expression] = {}
-        self.tree = parse_regex(pattern)
+        self.tree = parse_regex(pattern, ignore_case=ignore_case, dot_all=dot_all)
         self.blocks = self.partition()
 
     def whole(self) -> Expression:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
 from dg_sglang.grammar.text import MAX_CODE_POINT, Ranges, complement_ranges, normalise_ranges
-from dg_sglang.grammar.unicode_sets import DIGIT, LINE_ENDS, SPACE, WORD, property_ranges
+from dg_sglang.grammar.unicode_sets import DIGIT, LINE_ENDS, SPACE, WORD, property_ranges, with_case
 
 _CLASSES = {"d": DIGIT, "w": WORD, "s": SPACE}
 _CONTROLS = {"t": 0x09, "n": 0x0A, "v": 0x0B, "f": 0x0C, "r": 0x0D, "a": 0x07, "0": 0x00}
@@ -72,15 +72,15 @@ class Look:
 Node = Chars | Sequence | Branch | Loop | Edge | Boundary | Look
 
 
-def parse(pattern: str) -> Node:
-    """The tree of `pattern`.
+def parse(pattern: str, *, ignore_case: bool = False, dot_all: bool = False) -> Node:
+    """The tree of `pattern`; the flags are those that other notations write beside it.
 
     Raises InvalidSchemaError when it is malformed, UnsupportedSchemaError for flags, backreferences and the like.
     """
     if not isinstance(pattern, str):
         raise InvalidSchemaError(f"a regular expression must be a string, not {type(pattern).__name__}")
     try:
-        return _Parser(pattern).whole()
+        return _Parser(pattern, ignore_case=ignore_case, dot_all=dot_all).whole()
     except (ValueError, IndexError, OverflowError) as error:
         if isinstance(error, InvalidSchemaError | UnsupportedSchemaError):
             raise
@@ -94,8 +94,10 @@ def unsupported(what: str, pattern: str) -> UnsupportedSchemaError:
 
 
 class _Parser:
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, *, ignore_case: bool, dot_all: bool) -> None:
         self.pattern = pattern
+        self.ignore_case = ignore_case
+        self.dot_all = dot_all
         self.at = 0
 
     def whole(self) -> Node:
@@ -168,14 +170,17 @@ class _Parser:
         if char == "[":
             return Chars(tuple(self.char_class()))
         if char == ".":
-            return Chars(tuple(complement_ranges(LINE_ENDS)))
+            return Chars(tuple(complement_ranges(() if self.dot_all else LINE_ENDS)))
         if char in "^$":
             return Edge(char == "^")
         if char == "\\":
             return self.escape()
         if char in "*+?":
             raise ValueError(f"nothing to repeat at {self.at - 1}")
-        return Chars(((ord(char), ord(char)),))
+        return self.chars([(ord(char), ord(char))])
+
+    def chars(self, ranges: Ranges) -> Chars:
+        return Chars(tuple(with_case(ranges) if self.ignore_case else ranges))
 
     def group(self) -> Node:
         look = None
@@ -215,7 +220,7 @@ class _Parser:
             return Edge(char == "A")
         if char == "k" or (char.isdigit() and char != "0"):
             raise unsupported("a backreference", self.pattern)
-        return Chars(tuple(self.escaped(char)))
+        return self.chars(self.escaped(char))
 
     def escaped(self, char: str) -> Ranges:
         """The code points of an escape whose first character has been read."""
@@ -284,7 +289,8 @@ class _Parser:
                 else:  # [\w-.]: the hyphen stands for itself
                     left = [*left, (0x2D, 0x2D), *right]
             ranges.extend(left)
-        return complement_ranges(ranges) if negated else normalise_ranges(ranges)
+        cased = with_case(ranges) if self.ignore_case else normalise_ranges(ranges)
+        return complement_ranges(cased) if negated else cased
 
     def class_atom(self) -> Ranges:
         char = self.next()

@@ -54,6 +54,27 @@ def property_ranges(name: str) -> Ranges:
     return _categories()[value]
 
 
+def with_case(ranges: Ranges) -> list[tuple[int, int]]:
+    """The code points of `ranges` and their other cases: single characters whose case folding agrees."""
+    found = list(ranges)
+    for group in _cases():
+        if any(first <= code <= last for code in group for first, last in ranges):
+            found += ((code, code) for code in group)
+    return normalise_ranges(found)
+
+
+@cache
+def _cases() -> list[list[int]]:
+    """Code points that differ in case only, group by group."""
+    groups: dict[str, list[int]] = {}
+    for code in range(MAX_CODE_POINT + 1):
+        char = chr(code)
+        folded = char.casefold()
+        if folded != char or char.upper() != char:
+            groups.setdefault(folded, []).append(code)
+    return [group for group in groups.values() if len(group) > 1]
+
+
 @cache
 def _categories() -> dict[str, list[tuple[int, int]]]:
     found: dict[str, list[tuple[int, int]]] = {}

@@ -68,6 +68,30 @@ class Chat:
             if request.images is not None:
                 raise ImageError("images need a prompt or messages: input_ids has no place for them")
             return Prompt(request.checked_ids(vocab_size))
+        text, pictures, cut = self._write(request)
+        if pictures:
+            return self._with_images(text, pictures, cut)
+        return Prompt(self._tokenize(text, cut))
+
+    def write(self, request: GenerationRequest) -> tuple[str, list[Any]]:
+        """The prompt of a request as one text, with the image token in place of each picture, and the pictures.
+
+        Raises:
+            InputError: as `encode`; also where people's text spells a control token, which is one in such a text.
+            CheckpointError: the checkpoint has no chat template.
+        """
+        text, pictures, cut = self._write(request)
+        if cut in text:
+            start = text.index(cut) - 1
+            near = text[start : start + 20].replace(cut, "")
+            raise InputError(
+                f"the prompt's text spells a control token of the model ({near!r} …): "
+                "beside images it can't be sent to a server, where it would act as one"
+            )
+        return text, pictures
+
+    def _write(self, request: GenerationRequest) -> tuple[str, list[Any], str]:
+        """The text of `encode`, its pictures, and the character that cuts its control tokens."""
         pictures = [] if request.images is None else load_images(request.images)
         if request.messages is not None:
             messages, pictures = _take_pictures(request.messages, pictures)
@@ -78,9 +102,7 @@ class Chat:
             messages = [{"role": "user", "content": request.prompt}]
         cut = _unused_character(messages)
         text = self._render([self._as_data(message, cut) for message in messages], thinking=request.thinking)
-        if pictures:
-            return self._with_images(text, pictures, cut)
-        return Prompt(self._tokenize(text, cut))
+        return text, pictures, cut
 
     def count(self, text: str) -> int:
         """How many tokens `text` takes in a prompt."""

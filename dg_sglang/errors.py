@@ -141,3 +141,9 @@ class BatchError(DgError):
     """A batch can't start or go on: its files, its ledger, or its workers."""
 
     category = "batch"
+
+
+class ServerError(DgError):
+    """A server can't be started or reached, or fails at a request that may be all right."""
+
+    category = "server"

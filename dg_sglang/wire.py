@@ -1,0 +1,94 @@
+"""Constraints as text: SGLang's requests carry a JSON Schema, a pattern or a grammar, and nothing beside it."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from dg_sglang.errors import GrammarError, InvalidSchemaError
+from dg_sglang.grammar import Choice, JsonObject, JsonSchema, Regex, VerbatimSource, as_constraint
+
+KEYWORD = "x-dg"
+"""At a schema's root: what `JsonSchema` holds beside the schema, `{"sources": {…}, "open": true}`."""
+_SYNTAX = re.compile(r"[\\^$.*+?()\[\]{}|/]")
+
+
+def to_wire(constraint: Any) -> dict[str, str]:
+    """The one of SGLang's sampling parameters that says the same; white space is a setting (`policy.whitespace`).
+
+    Raises:
+        GrammarError: it is no constraint, or can't be written down.
+    """
+    constraint = as_constraint(constraint)
+    if isinstance(constraint, JsonSchema):
+        return {"json_schema": _schema_text(constraint)}
+    if isinstance(constraint, JsonObject):
+        return {"json_schema": '{"type": "object"}'}
+    if isinstance(constraint, Regex):
+        return {"regex": constraint.pattern}
+    if isinstance(constraint, Choice):
+        return {"regex": "|".join(_SYNTAX.sub(r"\\\g<0>", option) for option in constraint.options)}
+    raise GrammarError(f"a {type(constraint).__name__} can't be sent to a server: use one of JsonSchema, Regex, Choice")
+
+
+def read_schema(text: str) -> JsonSchema:
+    """The constraint that `to_wire` wrote, or that any client sent as a plain schema.
+
+    Raises:
+        InvalidSchemaError: it is not JSON, or the keyword at its root is malformed.
+    """
+    schema = JsonSchema(text).resolved()
+    if not isinstance(schema, dict) or KEYWORD not in schema:
+        return JsonSchema(schema)
+    extras = schema.pop(KEYWORD)
+    if (
+        not isinstance(extras, dict)
+        or extras.keys() - {"sources", "open"}
+        or type(extras.get("open", False)) is not bool
+    ):
+        raise InvalidSchemaError('it must be {"sources": {…}, "open": true or false}', pointer=f"/{KEYWORD}")
+    sources = extras.get("sources", {})
+    if not isinstance(sources, dict):
+        raise InvalidSchemaError("sources must map names to texts", pointer=f"/{KEYWORD}/sources")
+    return JsonSchema(
+        schema,
+        sources={name: _read_source(name, source) for name, source in sources.items()},
+        open=extras.get("open", False),
+    )
+
+
+def _schema_text(constraint: JsonSchema) -> str:
+    schema = constraint.resolved()
+    extras: dict[str, Any] = {}
+    if constraint.sources:
+        if not isinstance(constraint.sources, Mapping):
+            raise InvalidSchemaError(f"sources must map names to texts, not {type(constraint.sources).__name__}")
+        extras["sources"] = {name: _source(VerbatimSource.of(one)) for name, one in constraint.sources.items()}
+    if constraint.open:
+        extras["open"] = True
+    if extras and isinstance(schema, dict):
+        if KEYWORD in schema:
+            raise InvalidSchemaError(
+                f"{KEYWORD!r} is taken: it carries the sources to the server", pointer=f"/{KEYWORD}"
+            )
+        schema = schema | {KEYWORD: extras}
+    try:
+        return json.dumps(schema, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidSchemaError(f"the schema is not JSON: {error}") from None
+
+
+def _source(source: VerbatimSource) -> dict[str, Any]:
+    text = source.text if isinstance(source.text, str) else list(source.text)
+    return {"text": text, "spans": {kind: list(pieces) for kind, pieces in source.spans.items()}}
+
+
+def _read_source(name: str, source: Any) -> VerbatimSource | str:
+    if isinstance(source, dict) and "text" in source and not source.keys() - {"text", "spans"}:
+        return VerbatimSource(**source)
+    if isinstance(source, str):
+        return source
+    raise InvalidSchemaError(
+        'a source is a text, or {"text": …, "spans": {…}}',
+        pointer=f"/{KEYWORD}/sources/{name.replace('~', '~0').replace('/', '~1')}",
+    )

@@ -21,6 +21,7 @@ from dg_sglang.grammar.constraint import (
     compile_constraint,
 )
 from dg_sglang.grammar.ebnf import Ebnf
+from dg_sglang.grammar.structural_tag import StructuralTag
 from dg_sglang.grammar.verbatim import VerbatimSource
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ __all__ = [
     "JsonObject",
     "JsonSchema",
     "Regex",
+    "StructuralTag",
     "TokenAutomaton",
     "UnsupportedSchemaError",
     "VerbatimSource",

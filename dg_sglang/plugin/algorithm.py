@@ -1,0 +1,107 @@
+"""SGLang's diffusion algorithm for DiffusionGemma: its forward passes and KV cache, this package's sampler."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import msgspec
+import torch
+from sglang.srt.arg_groups.overrides import declare_resolution, resolving_view
+from sglang.srt.dllm.algorithm.gemma4_renoise import Gemma4Renoise
+from sglang.srt.model_executor.cuda_graph_config import Backend, Phase, with_phase
+from torch import Tensor
+
+from dg_sglang.plugin import GRAMMAR_BACKEND
+from dg_sglang.plugin.service import Served, served_of
+from dg_sglang.sampler import denoise_step
+
+ALGORITHM = "Gemma4Renoise"
+"""The name that `DllmConfig` demands for DiffusionGemma; `--dllm-algorithm` must say it."""
+
+_SUPPORTED = ("json_schema", "regex", "ebnf", "structural_tag", "sampling_seed")
+
+
+class CanvasRenoise(Gemma4Renoise):
+    """Denoises canvases with `denoise_step`, each request with its own settings, constraint and random numbers.
+
+    A row's state is upstream's dictionary, which `prepare_inputs` reads, with the request's `Served` in it.
+
+    Attributes:
+        requests: SGLang's requests of the batch that runs next; the hook on `_forward_batch_generation_dllm` sets them.
+    """
+
+    @classmethod
+    def configure_server_args(cls, server_args: Any) -> None:
+        """What upstream demands of the server, or on a CPU what is left of it; and our grammar backend."""
+        settings = resolving_view(server_args)
+        if settings.grammar_backend not in (GRAMMAR_BACKEND, "xgrammar"):  # xgrammar is SGLang's default
+            raise ValueError(f"DiffusionGemma needs --grammar-backend {GRAMMAR_BACKEND}")
+        declare_resolution(server_args, cls.__name__, grammar_backend=GRAMMAR_BACKEND)
+        if settings.device != "cpu":
+            super().configure_server_args(server_args)
+            return
+        graphs = settings.cuda_graph_config
+        for phase in (Phase.PREFILL, Phase.DECODE):
+            graphs = with_phase(graphs, phase, backend=Backend.DISABLED)
+        declare_resolution(
+            server_args, cls.__name__, disable_radix_cache=True, chunked_prefill_size=-1, cuda_graph_config=graphs
+        )
+
+    @classmethod
+    def validate_request(cls, req: Any) -> str | None:
+        """Upstream's refusals, without those of features that are supported here."""
+        shown = copy.copy(req)
+        shown.sampling_params = msgspec.structs.replace(req.sampling_params, **dict.fromkeys(_SUPPORTED))
+        shown.return_logprob = False
+        error: str | None = super().validate_request(shown)
+        return error
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.requests: list[Any] = []
+
+    def max_steps(self, block_size: int) -> int:
+        """The step cap of the synchronous loop, which ends when every row is done."""
+        served = filter(None, map(served_of, self.requests))
+        return max((one.sequence.job.config.max_denoising_steps for one in served), default=1)
+
+    def init_step_state(self, forward_batch: Any) -> list[Any]:
+        """A state for every row. Of those that carry one already (upstream drops it) nothing is changed."""
+        return [self._state(served_of(req), forward_batch.input_ids.device) for req in self.requests]
+
+    def _state(self, served: Served | None, device: Any) -> dict[str, Any]:
+        blank = torch.zeros(self.block_size, dtype=torch.int64, device=device)
+        return {
+            "served": served,
+            "step": self.max_denoising_steps,  # upstream's sign of a fresh state
+            "current": blank if served is None else served.sequence.canvas.tokens[0],
+            "self_conditioning": None,
+            "finished": served is None,  # aborted before it began
+        }
+
+    @torch.no_grad()
+    def step(self, forward_batch: Any, full_logits: Tensor, states: list[Any]) -> list[bool]:
+        """One denoising step of every canvas that isn't finished; `full_logits` is [B · L, V]."""
+        rows = [row for row, state in enumerate(states) if not state["finished"]]
+        if rows:
+            self._denoise(full_logits.view(len(states), self.block_size, -1), [states[row] for row in rows], rows)
+        self._write_input_ids(forward_batch, states)
+        return [state["finished"] for state in states]
+
+    def _denoise(self, logits: Tensor, states: list[Any], rows: list[int]) -> None:
+        canvases = [state["served"].sequence.canvas for state in states]
+        chosen = logits if len(rows) == len(logits) else logits[rows]
+        output = denoise_step(chosen, canvases, dtype=self.embed_tokens.weight.dtype)
+        for row, (state, canvas) in enumerate(zip(states, canvases, strict=True)):
+            state["step"] -= 1
+            state["finished"] = canvas.done
+            state["current"] = output.tokens[row]
+            if canvas.done:
+                state["current"] = torch.tensor(state["served"].commit(), device=logits.device)
+                state["self_conditioning"] = None
+        if going := [row for row, state in enumerate(states) if not state["finished"]]:
+            probabilities = torch.softmax(output.conditioning[going].flatten(0, 1), dim=-1, dtype=torch.float32)
+            embeddings = self._soft_embeddings(probabilities).view(len(going), self.block_size, -1)
+            for row, embedding in zip(going, embeddings, strict=True):
+                states[row]["self_conditioning"] = embedding

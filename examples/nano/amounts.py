@@ -6,6 +6,8 @@ from layout import Pair
 from lexicon import COLUMNS, PAGE_MARKS, UNITS
 from writer import Writer
 
+TAX_CODES = ("SR", "ZRL", "S", "Z", "A", "B", "T", "*", "SR*", "1", "2")
+
 
 @dataclass(frozen=True)
 class Money:
@@ -84,6 +86,42 @@ def item_table(writer: Writer, count: int, narrow: bool = False) -> float:
             )
     if rng.random() < 0.1 and len(writer.sheet.lines) > start + 2:
         writer.sheet.add("", PAGE_MARKS[writer.language].format(1, 2), "")
+    return round(total, 2)
+
+
+def receipt_items(writer: Writer, count: int) -> float:
+    """Rows of a receipt: one table, or two lines an item, with tax codes; returns their sum."""
+    rng, style, sheet = writer.rng, writer.style, writer.sheet
+    if rng.random() < 0.45:
+        return item_table(writer, count, narrow=True)
+    code = rng.choice(TAX_CODES) if rng.random() < 0.5 else ""
+    sku, crossed = rng.random() < 0.4, rng.random() < 0.35
+    signed = rng.random() < 0.3
+    header = ("description", "quantity", "unit_price", "amount")
+    if rng.random() < 0.8:
+        labels = [style.spoiled(style.cased(rng.choice(COLUMNS[name].labels[writer.language]))) for name in header]
+        sheet.add((" " * rng.randint(2, 7)).join(labels))
+    rows: list[dict[str, str | None]] = []
+    total = 0.0
+    for _ in range(count):
+        quantity, price = rng.randint(1, 9), round(rng.uniform(0.2, 90), 2)
+        total += quantity * price
+        name = style.spoiled(writer.product(), 0.5)
+        row = {
+            "description": name,
+            "quantity": str(quantity),
+            "unit_price": style.number(price),
+            "amount": style.number(quantity * price),
+        }
+        shown = [style.priced(row[part], True) if signed else row[part] for part in ("unit_price", "amount")]
+        numbers = f"{quantity}{' x ' if crossed else '    '}{shown[0]}    {shown[1]}".rstrip()
+        top = f"{writer.identifier()} " if sku else ""
+        if sku and rng.random() < 0.5:
+            sheet.add(f"{top}    {numbers}  {code}".rstrip(), name)
+        else:
+            sheet.add(top + name, f"{numbers}  {code}".rstrip())
+        rows.append(dict(row))
+    writer.rows, writer.columns = rows, header
     return round(total, 2)
 
 

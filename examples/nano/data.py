@@ -13,9 +13,10 @@ from tokenizer import BOS, PAD, TURN_END
 from tokenizers import Tokenizer
 from torch import Tensor
 
-MAX_TOKENS = 960  # prompt and answer together: inside the sliding window, so training needs no window mask
+MAX_TOKENS = 1536  # prompt and answer together: inside the sliding window, so training needs no window mask
 
 NEAR, FAR_WEIGHT = 12, 0.25  # positions behind a clean beginning that a denoiser can know, and the others' weight
+RUN_CHANCE, LONGEST_RUN = 0.08, 8  # how often a run of noise starts, and its tokens at most
 
 
 @dataclass(frozen=True)
@@ -135,24 +136,27 @@ class Noisy:
 def corrupt(batch: Batch, vocab_size: int, generator: torch.Generator) -> Noisy:
     """Uniform noise in one of four patterns.
 
-    30 % of the canvases get a level from U[0, 1]; 20 % have a clean beginning and then a level from U[0.4, 1]; 40 %
-    have nothing but noise behind it (what a frontier window shows the model); 10 % have noise in values and padding.
-    Where little can be known, at high levels and far behind a clean beginning, the loss weighs less.
+    40 % of the canvases have a clean beginning and nothing but noise behind it (what a frontier window shows the
+    model); 25 % have short runs of noise between clean ones, many such frontiers in one canvas; 25 % have a level from
+    U[0, 1]; 10 % the same in values and padding only. Where little can be known, at high levels and far behind a clean
+    beginning, the loss weighs less.
     """
     rows, length = batch.target.shape
 
     def uniform(columns: int) -> Tensor:
         return torch.rand(rows, columns, generator=generator)
 
+    place = torch.arange(length)[None]
     kind, level = uniform(1), uniform(1)
-    even = uniform(length) < level
     cut = (uniform(1) * batch.is_text.sum(1, keepdim=True)).long()
-    distance = torch.arange(length)[None] - cut
-    behind = (uniform(length) < torch.where(kind < 0.2, 0.4 + 0.6 * level, 1.0)) & (distance >= 0)
+    behind = place >= cut
+    starts = torch.where(uniform(length) < RUN_CHANCE, place, -length).cummax(1).values
+    runs = place - starts < 1 + (uniform(1) * LONGEST_RUN).long()
+    even = uniform(length) < level
     values = even & (batch.is_value | ~batch.is_text)
-    noisy = torch.where(kind < 0.6, behind, torch.where(kind < 0.7, values, even))
-    weight = torch.where((kind < 0.6) & (distance >= NEAR), FAR_WEIGHT, 1.0)
-    weight = torch.where(kind >= 0.6, 1.2 - level, weight)
+    noisy = torch.where(kind < 0.4, behind, torch.where(kind < 0.65, runs, torch.where(kind < 0.75, values, even)))
+    weight = torch.where((kind < 0.4) & (place - cut >= NEAR), FAR_WEIGHT, 1.0)
+    weight = torch.where(kind >= 0.65, 1.2 - level, weight)
     return Noisy(_replaced(batch, noisy, vocab_size, generator), noisy, weight)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from documents import write_document
-from lexicon import COLUMNS, CONCEPTS, LANGUAGES, LINE_ITEMS_NAMES
+from lexicon import COLUMNS, CONCEPTS, LANGUAGES, LIST_NAMES
 from pools import Pools, load_pools
 from writer import Document, Fact
 
@@ -32,8 +32,19 @@ _INVOICE = (
     "tax_total",
     "grand_total",
 )
-_RECEIPT = (("company", "seller_name"), ("date", "issue_date"), ("address", "seller_address"), ("total", "grand_total"))
-_RECEIPT_MORE = (("currency", "currency"), ("time", "time"), ("payment_method", "payment_method"))
+_RECEIPT = {
+    "company": "seller_name",
+    "date": "issue_date",
+    "address": "seller_address",
+    "total": "grand_total",
+    "currency": "currency",
+    "time": "time",
+    "payment_method": "payment_method",
+}
+_AMBIGUOUS = {  # could be answered by a free label or by another role
+    "form": {"invoice_number", "receipt_number", "order_number", "reference", "delivery_note", "customer_number"},
+    "any": {"person_name", "account_holder", "job_title", "employer", "passenger", "origin", "destination"},
+}
 
 
 @dataclass(frozen=True)
@@ -109,19 +120,21 @@ class _Schema:
         return self.add(Field(_styled(fact.label, self.style), fact.kind), fact.value)
 
     def absent(self) -> bool:
-        """Ask for something the document does not state."""
-        candidates = [name for name in CONCEPTS if name not in self.document.mentioned]
-        confusable = {
-            "invoice_number",
-            "receipt_number",
-            "order_number",
-            "reference",
-            "delivery_note",
-            "customer_number",
-        }
-        if self.document.kind in ("form", "letter"):  # a free label could be read as one of these
-            candidates = [name for name in candidates if name not in confusable]
-        return bool(candidates) and self.concept(self.rng.choice(candidates))
+        """Ask for something the document does not state, half of the time for a label that has no value."""
+        document = self.document
+        if document.blank and self.rng.random() < 0.5:
+            return self.missing(self.rng.choice(document.blank))
+        excluded = document.mentioned | _AMBIGUOUS["any"]
+        if document.kind in ("form", "letter", "cv", "ticket"):
+            excluded |= _AMBIGUOUS["form"]
+        candidates = [name for name in CONCEPTS if name not in excluded]
+        return bool(candidates) and self.missing(self.rng.choice(candidates))
+
+    def missing(self, concept: str) -> bool:
+        """Ask for a concept that is not stated."""
+        info = CONCEPTS[concept]
+        name = _styled(self.rng.choice(info.names), self.style)
+        return self.add(Field(name, info.kind, self.note(info.descriptions)), None)
 
     def line_items(self, name: str | None = None, full: bool = False) -> bool:
         """Ask for the rows, with two to four of the columns."""
@@ -131,9 +144,8 @@ class _Schema:
         wanted = ["description", "quantity", "unit_price", "amount"]
         if not full:
             pool = list(document.columns) or wanted
-            wanted = [
-                column for column in ("sku", *wanted) if column in rng.sample(pool, min(len(pool), rng.randint(2, 4)))
-            ]
+            chosen = rng.sample(pool, min(len(pool), rng.randint(2, 4)))
+            wanted = [column for column in ("date", "sku", *wanted) if column in chosen]
         names = {
             column: column if full else _styled(rng.choice(COLUMNS[column].names), self.style) for column in wanted
         }
@@ -143,18 +155,29 @@ class _Schema:
             Field(names[column], COLUMNS[column].kind, self.note(COLUMNS[column].descriptions)) for column in wanted
         )
         rows = [{names[column]: row.get(column) for column in wanted} for row in document.rows or ()]
-        list_name = name or _styled(rng.choice(LINE_ITEMS_NAMES), self.style)
+        names_of = LIST_NAMES["entries" if document.kind == "statement" else "items"]
+        list_name = name or _styled(rng.choice(names_of), self.style)
         return self.add(Field(list_name, "list", children=(Field("", "object", children=children),)), rows)
 
     def judged(self) -> bool:
         """A boolean or choice field that the document as a whole answers."""
         rng, document = self.rng, self.document
-        question = rng.choice(("type", "language", "currency", "paid", "delivery"))
+        question = rng.choice(("type", "language", "currency", "has", "has", "has"))
         if question == "type" and document.kind != "form":
             others = rng.sample(
                 [
                     kind
-                    for kind in ("invoice", "credit_note", "order", "quote", "receipt", "letter")
+                    for kind in (
+                        "invoice",
+                        "credit_note",
+                        "order",
+                        "quote",
+                        "receipt",
+                        "letter",
+                        "ticket",
+                        "statement",
+                        "cv",
+                    )
                     if kind != document.kind
                 ],
                 3,
@@ -183,10 +206,14 @@ class _Schema:
                 ),
                 code,
             )
-        pairs = {"paid": ("has_discount", "discount"), "delivery": ("has_iban", "iban")}
-        if question in pairs:
-            name, concept = pairs[question]
-            return self.add(Field(_styled(name, self.style), "boolean"), concept in document.mentioned)
+        if question == "has":
+            concept = rng.choice(
+                ("discount", "iban", "due_date", "phone", "email", "delivery_date", "order_number", "seller_tax_id")
+            )
+            stated = concept in self.facts
+            if not stated and concept in document.mentioned - set(document.blank):
+                return False
+            return self.add(Field(_styled(f"has_{concept}", self.style), "boolean"), stated)
         return False
 
     def nest(self) -> None:
@@ -213,16 +240,20 @@ class _Schema:
 def _ask(rng: random.Random, document: Document, level: int) -> Example | None:
     schema = _Schema(rng, document)
     kind = rng.random()
-    if kind < 0.4 and rng.random() < 0.5:
+    if kind < 0.5 and rng.random() < 0.5:
         schema.described = 1.0
-    if document.kind in ("invoice", "credit_note") and level == 2 and kind < 0.3:
-        for concept in _INVOICE:
-            schema.concept(concept, concept)
-        if rng.random() < 0.5:
+    if document.kind in ("invoice", "credit_note") and level > 0 and kind < 0.5:  # a typical schema, or a part of it
+        if kind < 0.08 and level == 2:
             schema.line_items("line_items", full=True)
-    elif document.kind == "receipt" and level > 0 and kind < 0.4:
-        for name, concept in _RECEIPT + (_RECEIPT_MORE if rng.random() < 0.5 else ()):
-            schema.concept(concept, name)
+        else:
+            count = rng.randint(3, len(_INVOICE))
+            start = rng.randint(0, len(_INVOICE) - count)
+            for concept in _INVOICE[start : start + count]:
+                schema.concept(concept, concept)
+    elif document.kind == "receipt" and level > 0 and kind < 0.5:
+        count = rng.choice((4, 5, 5, len(_RECEIPT)))
+        for name in list(_RECEIPT)[:count]:
+            schema.concept(_RECEIPT[name], name)
     else:
         facts = rng.sample(document.facts, len(document.facts))
         count = rng.choice((1, 1, 2, 2, 3)) if level == 0 else rng.choice((1, 2, 3, 3, 4, 4, 5, 6, 7, 8))

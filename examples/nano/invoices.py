@@ -1,8 +1,8 @@
 """Invoices and their relatives, as PDF extractors give them."""
 
 from amounts import item_table, tax_table, taxed, total_lines
-from layout import Pair, collapse
-from lexicon import CONCEPTS, PAGE_MARKS, TITLES
+from layout import collapse
+from lexicon import METHODS, PAGE_MARKS, TITLES
 from writer import Writer
 
 
@@ -58,13 +58,24 @@ def invoice(writer: Writer, kind: str, items: int) -> None:
         "delivery_note",
         "currency",
     )
-    concepts += [name for name in optional if rng.random() < 0.2 and name not in writer.mentioned]
+    often = rng.choice((0.15, 0.25, 0.5))
+    concepts += [name for name in optional if rng.random() < often and name not in writer.mentioned]
     if rng.random() < 0.6:
         rng.shuffle(concepts)
     pairs = [writer.pair(concept) for concept in concepts]
     if rng.random() < 0.25:
         pairs.insert(rng.randint(0, len(pairs)), writer.near_miss())
+    if rng.random() < 0.15:
+        pairs.insert(rng.randint(0, len(pairs)), writer.blank(rng.choice(optional)))
     meta_layout = None if rng.random() < 0.5 else rng.choice(("colon column", "aligned"))
+    footer: list[list[str]] = []
+    if rng.random() < 0.2:  # the seller stands in the footer only, beside bank and court
+        footer = [
+            seller,
+            [writer.remark() for _ in range(rng.randint(2, 4))],
+            sheet.pair_lines([writer.pair("iban")], "below"),
+        ]
+        seller = []
     arrangement = rng.random()
     top = rng.random()
     if top < 0.12:
@@ -79,13 +90,15 @@ def invoice(writer: Writer, kind: str, items: int) -> None:
         sheet.columns(buyer, sheet.pair_lines(pairs, "line" if meta_layout is None else meta_layout))
         sheet.gap()
         sheet.add(*title_lines)
-    elif arrangement < 0.65:  # both parties side by side
+    elif arrangement < 0.58 and pairs and buyer:  # three columns
+        sheet.columns(seller, buyer, [*title_lines, *sheet.pair_lines(pairs, meta_layout or "line")])
+    elif arrangement < 0.68:  # both parties side by side
         sheet.add(*title_lines)
         sheet.columns(*((seller, buyer) if rng.random() < 0.75 else (buyer, seller)))
         sheet.gap()
         sheet.pairs(pairs, meta_layout)
     elif (
-        arrangement < 0.78 and buyer
+        arrangement < 0.8 and buyer
     ):  # German window address: the sender in one line above the buyer, seller block in the footer
         name = next(fact.value for fact in writer.facts if fact.concept == "seller_name")
         sheet.add(collapse(rng.choice((" - ", ", ", " ", " · ", " | ")).join([name, *writer.address()])))
@@ -118,7 +131,14 @@ def invoice(writer: Writer, kind: str, items: int) -> None:
     if with_table and not before:
         tax_table(writer, money)
     sheet.gap()
+    if rng.random() < 0.12:  # payments so far
+        paid = style.number(round(money.gross * 0.3, 2))
+        sheet.add(f"{rng.choice(METHODS)}    {writer.day()}    {paid}")
+        writer.mentioned.add("paid_amount")
     closing(writer)
+    if footer:
+        sheet.gap()
+        sheet.columns(*(footer if rng.random() < 0.7 else footer[:1]))
 
 
 def closing(writer: Writer) -> None:
@@ -138,96 +158,3 @@ def closing(writer: Writer) -> None:
         writer.legal_block()
     if rng.random() < 0.25:
         sheet.add(PAGE_MARKS[writer.language].format(1, rng.randint(1, 2)))
-
-
-def e_invoice(writer: Writer, items: int) -> None:
-    """The readable view of an XML invoice: sections with labelled values, currency stated once, amounts bare."""
-    rng, sheet, style = writer.rng, writer.sheet, writer.style
-    style.currency_place = "none"
-    style.separator = rng.choice((":" + " " * rng.randint(3, 24), ": ", " : "))
-    if rng.random() < 0.5:
-        sheet.add(writer.remark(), "")
-    value, day = writer.value("invoice_number"), writer.day()
-    code = rng.choice(("", f" ({rng.randint(300, 400)})"))
-    title = rng.choice(TITLES["invoice"][writer.language])
-    writer.state("invoice_number", value, title)
-    writer.state("issue_date", day)
-    joint = {
-        "de": ("Nr.", "vom"),
-        "fr": ("N°", "du"),
-        "en": ("No.", "dated"),
-        "es": ("N°", "de"),
-        "it": ("n.", "del"),
-        "nl": ("nr.", "van"),
-    }[writer.language]
-    sheet.add(f"{title}{code}  {joint[0]} {value} {joint[1]}  {day}", "")
-    pairs = [writer.pair("currency", rng.choice(("EUR", "EUR", "EUR", "USD", "GBP", "CHF")))]
-    pairs += [
-        writer.pair(name)
-        for name in ("delivery_date", "order_number", "reference", "delivery_note", "customer_number")
-        if rng.random() < 0.35
-    ]
-    sheet.pairs(pairs, "line")
-    number = {"de": "Nummer", "fr": "Numéro", "en": "Number", "es": "Número", "it": "Numero", "nl": "Nummer"}[
-        writer.language
-    ]
-    name_label = {"de": "Name", "fr": "Nom", "en": "Name", "es": "Nombre", "it": "Nome", "nl": "Naam"}[writer.language]
-    parties = ["seller_name", "buyer_name"] + (["ship_to_name"] if rng.random() < 0.25 else [])
-    for concept in parties:
-        sheet.add("", style.label(concept) + rng.choice(("", ":")))
-        name, lines = writer.value(concept), writer.address()
-        writer.state(concept, name)
-        if rng.random() < 0.7:
-            block = [Pair(number, writer.identifier())] if rng.random() < 0.7 else []
-            block.append(Pair(name_label, name))
-            if rng.random() < 0.2:
-                block.append(Pair(rng.choice(CONCEPTS["contact"].labels[writer.language]), writer.drawn("person")))
-                writer.mentioned.add("contact")
-            block.append(Pair(rng.choice(CONCEPTS["seller_address"].labels[writer.language]), lines[0]))
-            sheet.pairs(block, "line")
-            indent = " " * rng.choice((0, len(style.separator) + 8, 20))
-            sheet.add(*(indent + line for line in lines[1:]))
-        else:
-            sheet.add(name, *lines)
-        if rng.random() < 0.6:
-            tax = (
-                writer.pair("seller_tax_id")
-                if concept == "seller_name"
-                else Pair(rng.choice(CONCEPTS["seller_tax_id"].labels[writer.language]), writer.tax_id())
-            )
-            sheet.pairs([tax], "line")
-    sheet.gap()
-    if rng.random() < 0.5:
-        writer.remarks(1, 3)
-    if rng.random() < 0.2 and "order_date" not in writer.mentioned:
-        writer.sentence("order_date")
-    if rng.random() < 0.3:
-        writer.legal_block()
-    sheet.gap()
-    money = taxed(writer, item_table(writer, items) if items else writer.price())
-    sheet.gap()
-    tax_table(writer, money)
-    sheet.gap()
-    totals = [
-        writer.pair("net_total", style.number(money.net)),
-        writer.pair("tax_total", style.number(money.tax)),
-        writer.pair("grand_total", style.number(money.gross)),
-    ]
-    zero = Pair({"de": "Gesamtbetrag der Zuschläge"}.get(writer.language, "Charges"), style.number(0))
-    if rng.random() < 0.5:
-        totals.insert(rng.randint(0, 2), zero)
-    if rng.random() < 0.4:
-        totals.append(Pair(rng.choice(CONCEPTS["paid_amount"].labels[writer.language]), style.number(0)))
-        writer.mentioned.add("paid_amount")
-    if rng.random() < 0.5:
-        totals.append(
-            Pair(
-                {"de": "Zahlbetrag", "fr": "Solde à payer"}.get(writer.language, "Amount payable"),
-                style.number(money.gross),
-            )
-        )
-    sheet.pairs(totals, rng.choice(("far right", "right", "aligned", "line")))
-    sheet.gap()
-    if rng.random() < 0.4 and "due_date" not in writer.mentioned:
-        writer.sentence("due_date")
-    closing(writer)

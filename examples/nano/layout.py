@@ -16,19 +16,27 @@ CURRENCIES = {
     "nl": ("€", "EUR", ""),
 }
 _MISREAD = {
-    "O": "0",
-    "0": "O",
-    "1": "l",
-    "l": "1",
-    "I": "1",
+    "O": "0Q",
+    "0": "Oo",
+    "1": "lI",
+    "l": "1I",
+    "I": "1l",
     "5": "S",
     "S": "5",
     "8": "B",
     "B": "8",
     "e": "c",
-    "m": "rn",
+    "c": "e",
+    "A": "ÀÁ",
+    "U": "ÚÜ",
+    "E": "É",
+    "m": "n",
+    "i": "l",
+    "D": "O",
+    "G": "6",
     ".": ",",
     ",": ".",
+    ":": ".;",
 }
 MAX_GAP = 24
 
@@ -163,18 +171,23 @@ class Style:
         return label.upper() if self.label_case == 1 else label.capitalize() if self.label_case == 2 else label
 
     def spoiled(self, text: str, scale: float = 1.0) -> str:
-        """The text as OCR may read it: a misread character or a lost space, at the style's rate."""
+        """The text as OCR may read it, at the style's rate: lost or added spaces, misread or lost characters."""
         rng = self.rng
         if self.upper:
             text = text.upper()
         if rng.random() >= self.noise * scale or len(text) < 3:
             return text
+        spot = rng.randrange(1, len(text))
         if " " in text and rng.random() < 0.5:
             spot = rng.choice([match.start() for match in re.finditer(" ", text)])
             return text[:spot] + text[spot + 1 :]
-        spot = rng.randrange(1, len(text))
+        chance = rng.random()
+        if chance < 0.08:
+            return text[:spot] + text[spot + 1 :]
+        if chance < 0.16 and text[spot - 1 : spot + 1].isalpha():
+            return text[:spot] + " " + text[spot:]
         wrong = _MISREAD.get(text[spot])
-        return text[:spot] + wrong + text[spot + 1 :] if wrong else text
+        return text[:spot] + rng.choice(wrong) + text[spot + 1 :] if wrong else text
 
 
 @dataclass(frozen=True)
@@ -263,13 +276,12 @@ class Sheet:
         if pairs:
             self.add(*self.pair_lines(pairs, layout))
 
-    def columns(self, left: Sequence[str], right: Sequence[str]) -> None:
-        """Two blocks side by side."""
-        width = max((len(line) for line in left), default=0) + self.rng.randint(3, 22)
-        for i in range(max(len(left), len(right))):
-            first = left[i] if i < len(left) else ""
-            second = right[i] if i < len(right) else ""
-            self.add(first.ljust(width) + second if second else first)
+    def columns(self, *blocks: Sequence[str]) -> None:
+        """Blocks side by side."""
+        widths = [max(map(len, block), default=0) + self.rng.randint(3, 22) for block in blocks[:-1]] + [0]
+        for i in range(max(map(len, blocks))):
+            cells = [block[i] if i < len(block) else "" for block in blocks]
+            self.add("".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
 
     def table(self, header: Sequence[str] | None, rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> None:
         """A table; numeric columns mostly right-aligned, sometimes with ragged gaps as extractors make them."""

@@ -26,7 +26,7 @@ class NanoConfig:
     heads: int = 4
     head_dim: int = 32
     canvas_length: int = 128
-    sliding_window: int = 1024
+    sliding_window: int = 2048
     sliding_theta: float = 10_000.0
     full_theta: float = 1_000_000.0
     full_rotary_fraction: float = 0.25
@@ -210,10 +210,20 @@ class Nano(nn.Module):
             x, _ = layer(x, rotary[kind], past, mask)
         return self.norm(x)
 
+    def token_losses(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """Cross-entropy [N] of targets [N] under the logits of hidden states [N, H]."""
+        return F.cross_entropy(self.logits(hidden), targets, reduction="none")
+
     def logits(self, hidden: Tensor) -> Tensor:
         """Soft-capped logits [..., V] of final hidden states [..., H]."""
         cap = self.config.softcap
         return torch.tanh(F.linear(hidden, self.embed_tokens.weight) / cap) * cap
+
+    def fuse(self) -> None:
+        """Compile the training forward (needs a C++ compiler): its small operations cost as much as its matrices."""
+        torch._dynamo.config.recompile_limit = 64  # sizes of one are compiled apart, and with and without gradients
+        for name in ("encode", "decode", "token_losses", "expected_embedding"):
+            setattr(self, name, torch.compile(getattr(self, name), dynamic=True))
 
     def expected_embedding(self, logits: Tensor) -> Tensor:
         """What self-conditioning feeds back: the mean embedding under softmax(logits) [..., H]."""

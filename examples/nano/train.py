@@ -18,7 +18,6 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-import torch.nn.functional as F
 from data import MAX_TOKENS, Batch, Tokens, collate, corrupt, corrupt_behind, corrupt_evenly, draw_tokens
 from generator import RUNS
 from model import Nano, NanoConfig
@@ -40,14 +39,14 @@ def curriculum(progress: float) -> tuple[tuple[float, float, float], int]:
         return (0.5, 0.5, 0), 360
     if progress < 0.55:
         return (0.15, 0.4, 0.45), 520
-    if progress < 0.78:
-        return (0.07, 0.23, 0.7), 720
-    return (0.05, 0.15, 0.8), MAX_TOKENS
+    if progress < 0.75:
+        return (0.07, 0.23, 0.7), 900
+    return (0.04, 0.16, 0.8), MAX_TOKENS
 
 
 def learning_rate(progress: float, step: int) -> float:
-    """Share of the peak rate: short warm-up, constant, linear cooldown over the last 45 % of the time."""
-    return min(1.0, (step + 1) / 60) * (1.0 if progress < 0.55 else max(0.02, 1 - (progress - 0.55) / 0.45))
+    """Share of the peak rate: short warm-up, constant, linear cooldown over the last 35 % of the time."""
+    return min(1.0, (step + 1) / 60) * min(1.0, max(0.02, (1 - progress) / 0.35))
 
 
 class Examples:
@@ -119,7 +118,7 @@ def losses(model: Nano, batch: Batch, generator: torch.Generator, conditioned: b
     answer = batch.answer_next[:, :-1]
     sampled = (torch.rand(following.shape, generator=generator) < 0.2) & (following != 0) & ~answer
     both = answer | sampled
-    causal = F.cross_entropy(model.logits(hidden[:, :-1][both]), following[both], reduction="none")
+    causal = model.token_losses(hidden[:, :-1][both], following[both])
     is_answer = answer[both]
     state = corrupt(batch, model.config.vocab_size, generator)
     conditioning = None
@@ -127,9 +126,9 @@ def losses(model: Nano, batch: Batch, generator: torch.Generator, conditioned: b
         conditioning = _first_guess(
             model, batch, state.canvas, [(key.detach(), value.detach()) for key, value in cache]
         )
-    logits = model.logits(model.decode(state.canvas, cache, batch.context, conditioning))
+    hidden = model.decode(state.canvas, cache, batch.context, conditioning)
     weight = (batch.is_text.float() * (1 - PAD_WEIGHT) + PAD_WEIGHT) * state.weight
-    tokenwise = F.cross_entropy(logits.flatten(0, 1), batch.target.flatten(), reduction="none").view_as(weight)
+    tokenwise = model.token_losses(hidden.flatten(0, 1), batch.target.flatten()).view_as(weight)
     return (tokenwise * weight).sum() / weight.sum(), causal[is_answer].mean(), causal[~is_answer].mean()
 
 
@@ -168,6 +167,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save-every", type=float, default=4, help="minutes between evaluations and checkpoint files")
     parser.add_argument("--runs", type=Path, default=RUNS, help="folder of pools, tokenizer, weights and log")
+    parser.add_argument("--no-compile", action="store_true", help="for machines without a C++ compiler")
     options = parser.parse_args()
     rank, processes = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     torch.set_num_threads(1)
@@ -196,6 +196,8 @@ def main() -> None:
         muon.load_state_dict(saved["muon"])
         adam.load_state_dict(saved["adam"])
         step, elapsed = saved["step"], saved["seconds"]
+    if not options.no_compile:
+        model.fuse()
     start = time.monotonic() - elapsed
     examples = Examples(options.seed + 1000 * rank + 7 + step, tokenizer, pools, config, options.tokens)
     generator = torch.Generator().manual_seed(options.seed + 77 + rank + step)

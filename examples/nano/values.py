@@ -1,10 +1,11 @@
 """Values that documents state: names, numbers, dates, addresses, in the language and the habits of one document."""
 
+import datetime as dt
 import random
 import string
 
-from layout import Style
-from lexicon import CONCEPTS, METHODS, PRODUCTS, TERMS
+from layout import Style, collapse
+from lexicon import CONCEPTS, DEGREES, JOBS, METHODS, PRODUCTS, STUDIES, TERMS
 from pools import Pools
 
 _SUFFIXES = {
@@ -29,9 +30,38 @@ _SUFFIXES = {
     "it": ("S.r.l.", "SpA", "S.p.A.", "SNC", "& Figli"),
     "nl": ("B.V.", "BV", "VOF", "N.V."),
 }
-_ASIAN_STREETS = ("JALAN", "LORONG", "JLN", "PERSIARAN")
-_ASIAN_AREAS = ("TAMAN", "BANDAR", "KAMPUNG", "KAWASAN PERINDUSTRIAN", "TMN")
-_ASIAN_STATES = ("SELANGOR", "JOHOR", "KUALA LUMPUR", "PERAK", "PENANG", "MELAKA", "SABAH", "W.P. KUALA LUMPUR")
+_ASIAN_STREETS = ("Jalan", "Jalan", "Lorong", "Jln", "Persiaran", "Lebuh", "Orchard Road", "Soi")
+_ASIAN_AREAS = ("Taman", "Bandar", "Kampung", "Kawasan Perindustrian", "Tmn", "Seksyen", "Pusat Bandar", "Batu", "Desa")
+_ASIAN_STATES = (
+    *(
+        "Selangor",
+        "Johor",
+        "Kuala Lumpur",
+        "Perak",
+        "Penang",
+        "Melaka",
+        "Sabah",
+        "W.P. Kuala Lumpur",
+        "Kedah",
+        "Pahang",
+    ),
+    *("Selangor Darul Ehsan", "Johor Darul Takzim", "Negeri Sembilan", "Singapore", "Sarawak", "KL"),
+)
+_COUNTRIES = (
+    *(
+        "Germany",
+        "Deutschland",
+        "France",
+        "USA",
+        "Italia",
+        "España",
+        "Nederland",
+        "United Kingdom",
+        "Österreich",
+        "Schweiz",
+    ),
+    *("DE", "FR", "AT", "Belgique", "Ireland", "Canada"),
+)
 _SYLLABLES = (
     *("ba", "be", "bi", "bo", "bu", "da", "de", "di", "do", "ka", "ke", "ki", "ko", "la", "le", "li", "lo", "lu", "ma"),
     *("me", "mi", "mo", "na", "ne", "no", "pa", "pe", "po", "ra", "re", "ri", "ro", "sa", "se", "si", "so", "ta", "te"),
@@ -56,6 +86,14 @@ _SYLLABLES = (
         "um",
     ),
 )
+_SCHOOLS = {
+    "en": ("University of", "College", "Institute"),
+    "de": ("Universität", "Hochschule", "TU", "Gymnasium"),
+    "fr": ("Université de", "Lycée", "IUT"),
+    "es": ("Universidad de", "Instituto"),
+    "it": ("Università di", "Politecnico di"),
+    "nl": ("Universiteit", "Hogeschool"),
+}
 _PREFIXES = ("INV", "RE", "R", "A", "F", "FA", "SO", "PO", "CUST", "K", "RG", "IN", "TX", "CS")
 
 
@@ -67,6 +105,7 @@ class Values:
         self.language = rng.choices(("en", "de", "fr", "es", "it", "nl"), (44, 26, 11, 7, 6, 6))[0]
         self.pool = pools[self.language]
         self.style = Style(rng, self.language)
+        self.around = dt.date(2006, 1, 1) + dt.timedelta(days=rng.randrange(8000))
 
     def drawn(self, kind: str) -> str:
         """A pool entry: from the last tenth for held-out documents, from the rest otherwise."""
@@ -106,8 +145,19 @@ class Values:
                 lambda: "0" * rng.randint(1, 4) + digits(rng.randint(2, 6)),
                 lambda: prefix + digits(rng.randint(2, 5)) + rng.choice("-/") + self.letters(rng.randint(1, 3)),
                 lambda: "-".join(digits(rng.randint(2, 5)) for _ in range(3)),
+                lambda: prefix + " " + digits(4) + "/" + digits(rng.randint(3, 5)),
+                self.segments,
             )
         )()
+
+    def segments(self) -> str:
+        """A number of several parts, as policies and contracts have it."""
+        rng = self.rng
+        text = self.digits(rng.randint(2, 10))
+        for _ in range(rng.randint(2, 4)):
+            part = self.letters(rng.randint(1, 2)) if rng.random() < 0.3 else str(rng.randint(0, 9999)).zfill(2)
+            text += rng.choice("-/.") + part
+        return text
 
     def company(self) -> str:
         """A company name."""
@@ -128,69 +178,101 @@ class Values:
             if rng.random() < 0.8:
                 words.append(rng.choice(_SUFFIXES[self.language]))
             name = " ".join(words)
-        if rng.random() < 0.08 and self.language == "en":
-            name += f" ({self.digits(rng.randint(5, 7))}-{self.letters(1)})"
         return name.upper() if rng.random() < 0.15 else name
 
     def address(self) -> list[str]:
         """Two to five lines of an address."""
         rng = self.rng
-        if self.language == "en" and rng.random() < 0.4:
-            house = f"{rng.choice(('NO.', 'NO', 'LOT', ''))} {rng.randint(1, 299)}{rng.choice(('', 'A', '-G', '-1'))}"
-            number = rng.choice(("", f" {rng.randint(1, 9)}", f" {rng.randint(1, 9)}/{rng.randint(1, 70)}"))
-            lines = [
-                f"{house}, {rng.choice(_ASIAN_STREETS)} {self.coined().upper()}{number},",
-                f"{rng.choice(_ASIAN_AREAS)} {self.coined().upper()},",
-                f"{self.digits(5)} {self.coined().upper()},",
-                rng.choice(_ASIAN_STATES) + rng.choice((".", "", ".")),
-            ]
-            lines = [line.strip() for line in lines]
-            if rng.random() < 0.5:
-                lines[2:] = [f"{lines[2]} {lines[3]}"]
-            return lines
+        if self.language == "en" and rng.random() < 0.45:
+            return self.wrapped(self.asian_address())
         ending = rng.choice(("straße", "str.", "weg", "allee")) if self.language == "de" else " Street"
         coined = f"{self.coined()}{ending} {rng.randint(1, 199)}"
         street = self.drawn("street") if rng.random() < 0.7 else coined
         code, city = self.drawn("zip"), self.drawn("city")
+        if rng.random() < 0.15:
+            code = rng.choice(("D-", "DE ", "F-", "NL-", "AT ", "CH-", "FR ", "DE-")) + code
         if rng.random() < 0.1:
-            code = rng.choice(("D-", "DE ", "F-", "NL-")) + code
-        town = f"{city}, {code}" if self.language == "en" else f"{code} {city}"
+            city += rng.choice((" Cedex", f"/{self.coined()}", f" {rng.randint(2, 20)}", f"-{self.coined()}"))
+        town = rng.choice((f"{city}, {code}", f"{city} {code}")) if self.language == "en" else f"{code} {city}"
         lines = [street, town] if rng.random() < 0.85 else [f"{street}, {town}"]
-        if rng.random() < 0.12:
+        if rng.random() < 0.15:
             lines.insert(
-                1,
+                rng.randint(0, 1),
                 rng.choice(
                     (
                         f"Hof {rng.randint(1, 9)}",
                         f"Suite {rng.randint(1, 400)}",
                         f"Unit {rng.randint(1, 60)}",
                         "2nd Floor",
-                        "Tor 1",
+                        f"{self.coined()} Centre",
+                        f"Postfach {self.digits(4)}",
+                        f"Tor {rng.randint(1, 9)}",
                     )
                 ),
             )
-        if rng.random() < 0.2:
-            lines.append(
-                rng.choice(
-                    (
-                        "Germany",
-                        "Deutschland",
-                        "France",
-                        "USA",
-                        "Italia",
-                        "España",
-                        "Nederland",
-                        "United Kingdom",
-                        "Österreich",
-                    )
-                )
+        if rng.random() < 0.25:
+            lines.append(rng.choice(_COUNTRIES))
+        if rng.random() < 0.1:
+            return self.wrapped(lines)
+        if self.style.upper and rng.random() < 0.3:
+            lines = [line + "," if rng.random() < 0.6 else line for line in lines[:-1]] + lines[-1:]
+        return lines
+
+    def asian_address(self) -> list[str]:
+        """The parts of an address in a country of long ones: house, street, area, town, state."""
+        rng = self.rng
+
+        def coined(words: int = 1) -> str:
+            return " ".join(self.coined() for _ in range(words))
+
+        house = rng.choice(("No. ", "No ", "Lot ", "LOT NO. ", "", "No: ", "Unit "))
+        house += rng.choice(("", "", "A", "G-", "P.T. "))
+        house += f"{rng.randint(1, 2999)}{rng.choice(('', '', 'A', '-G', '-1', ' & ' + str(rng.randint(2, 99))))}"
+        number = rng.choice(
+            ("", f" {rng.randint(1, 9)}", f" {rng.randint(1, 40)}/{rng.randint(1, 70)}", f" {rng.randint(1, 9)}A")
+        )
+        street = f"{rng.choice(_ASIAN_STREETS)} {coined(rng.randint(1, 2))}{number}"
+        parts = [collapse(f"{house}{rng.choice((', ', ' ', ','))}{street}")]
+        if rng.random() < 0.25:
+            floor = f"{rng.choice(('Ground', 'First', '2nd', 'Level 3'))} Floor"
+            parts.insert(
+                0, rng.choice((floor, f"{coined()} Tower", f"{coined()} {coined()} Mall", f"Block {self.letters(1)}"))
             )
+        if rng.random() < 0.8:
+            area = f"{rng.choice(_ASIAN_AREAS)} {coined(rng.randint(1, 2))}"
+            parts.append(area + rng.choice(("", "", f" {rng.randint(2, 30)}")))
+        if rng.random() < 0.9:
+            parts.append(
+                f"{self.digits(5)}{rng.choice((' ', ' ', ', ', ''))}{coined()}{rng.choice(('', '', ' ' + coined()))}"
+            )
+        if rng.random() < 0.75:
+            parts.append(rng.choice(_ASIAN_STATES))
+        if rng.random() < 0.1:
+            parts.append(rng.choice(("Malaysia", "Singapore", "Thailand", "Indonesia")))
+        return [part.upper() for part in parts] if rng.random() < 0.6 else parts
+
+    def wrapped(self, parts: list[str]) -> list[str]:
+        """Parts of an address in lines: each part on its own or several in a line, with or without commas."""
+        rng = self.rng
+        comma, break_chance = rng.choice((", ", ", ", ", ", ",", " ")), rng.choice((0.3, 0.6, 0.95))
+        dangling = comma.strip() if rng.random() < 0.75 else ""
+        lines = [parts[0]]
+        for part in parts[1:]:
+            if rng.random() < break_chance:
+                lines[-1] += dangling
+                lines.append(part)
+            else:
+                lines[-1] += comma + part
+        if rng.random() < 0.35:
+            lines[-1] += rng.choice((".", ".", ","))
         return lines
 
     def day(self) -> str:
-        """A date in the document's format."""
+        """A date in the document's format, mostly close to its other dates."""
         rng = self.rng
-        return self.style.date(rng.randint(2006, 2028), rng.randint(1, 12), rng.randint(1, 28))
+        spread = rng.choice((0, 3, 15, 40, 40, 90, 4000))
+        day = self.around + dt.timedelta(days=rng.randint(-spread, spread))
+        return self.style.date(day.year, day.month, day.day)
 
     def price(self) -> float:
         """An amount of money, spread over the magnitudes."""
@@ -264,11 +346,36 @@ class Values:
             "email": lambda: self.drawn("email"),
             "phone": lambda: self.drawn("phone"),
             "time": self.clock,
+            "passenger": lambda: self.drawn("person"),
+            "account_holder": lambda: self.drawn("person") if rng.random() < 0.6 else self.company(),
+            "person_name": lambda: self.drawn("person"),
+            "origin": self.station,
+            "destination": self.station,
+            "departure_time": self.clock,
+            "seat": lambda: rng.choice(
+                (
+                    f"{rng.randint(1, 99)}{self.letters(1)}",
+                    str(rng.randint(1, 120)),
+                    f"{rng.randint(1, 30)} / {rng.randint(1, 90)}",
+                )
+            ),
+            "booking_reference": lambda: self.letters(6) if rng.random() < 0.3 else self.identifier(),
+            "job_title": lambda: rng.choice(JOBS[self.language]),
+            "employer": self.company,
+            "degree": lambda: f"{rng.choice(DEGREES[self.language])} {rng.choice(STUDIES[self.language])}",
+            "school": lambda: f"{rng.choice(_SCHOOLS[self.language])} {self.drawn('city')}",
             "subject": lambda: (
                 self.product() if rng.random() < 0.6 else self.drawn("sentence").rstrip(".")[:48].rsplit(" ", 1)[0]
             ),
         }
         return makers.get(concept, self.identifier)()
+
+    def station(self) -> str:
+        """A place that journeys start from or lead to."""
+        rng = self.rng
+        return self.drawn("city") + rng.choice(
+            ("", "", "", " Hbf" if self.language == "de" else " Central", f" ({self.letters(3)})")
+        )
 
     def clock(self) -> str:
         """A time of day."""

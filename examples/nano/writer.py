@@ -1,6 +1,7 @@
 """Writes the parts of a document and records what they state."""
 
 import random
+import textwrap
 from dataclasses import dataclass
 
 from layout import CURRENCIES, Pair, Sheet, collapse
@@ -34,7 +35,11 @@ class Fact:
 
 @dataclass
 class Document:
-    """Text and everything it is known to state; `mentioned` holds concepts that must not be asked for as absent."""
+    """Text and everything it is known to state.
+
+    `mentioned` holds concepts that must not be asked for as absent, `blank` those whose label stands there without a
+    value.
+    """
 
     text: str
     kind: str
@@ -43,6 +48,7 @@ class Document:
     mentioned: set[str]
     rows: list[dict[str, str | None]] | None = None
     columns: tuple[str, ...] = ()
+    blank: tuple[str, ...] = ()
 
 
 class Writer(Values):
@@ -55,6 +61,8 @@ class Writer(Values):
         self.mentioned: set[str] = set()
         self.rows: list[dict[str, str | None]] | None = None
         self.columns: tuple[str, ...] = ()
+        self.blanks: list[str] = []
+        self.due: float | None = None  # what a receipt's totals end in
 
     def state(self, concept: str, value: str, label: str = "", kind: Kind | None = None) -> None:
         """Record a fact; the first statement of a concept counts."""
@@ -70,6 +78,18 @@ class Writer(Values):
         self.state(concept, text, label)
         shown = self.style.priced(text) if CONCEPTS[concept].kind == "number" else text
         return Pair(label, shown)
+
+    def blank(self, concept: str) -> Pair:
+        """A label whose value was left empty."""
+        if concept in self.mentioned:
+            return self.near_miss()
+        self.mentioned.add(concept)
+        self.blanks.append(concept)
+        return Pair(self.style.label(concept), "")
+
+    def repeated(self, concept: str) -> str:
+        """A stated value once more, or a new one."""
+        return next((fact.value for fact in self.facts if fact.concept == concept), "") or self.value(concept)
 
     def near_miss(self) -> Pair:
         """A label/value pair that no field asks for but that resembles one."""
@@ -154,12 +174,25 @@ class Writer(Values):
                 lambda: "Fax " + self.drawn("phone"),
                 lambda: f"{rng.choice(('Reg. No.', 'HRB', 'BIC', 'SWIFT', 'BLZ', 'GLN', 'RCS'))} {self.identifier()}",
                 lambda: f"{rng.choice(_OFFICIALS)} {self.drawn(rng.choice(('city', 'person')))}",
+                self.version,
+                lambda: f"BIC {self.letters(8)}{rng.choice(('', 'XXX'))}",
             )
         )()
+
+    def version(self) -> str:
+        """A version number with a date that is none of the document's."""
+        rng = self.rng
+        name, link = rng.choice(("Version", "Form", "Vers.", "Template", "Stand")), rng.choice(("", "vom ", "of "))
+        return f"{name} {rng.randint(1, 9)}.{rng.randint(0, 9)} {link}{self.day()}"
 
     def remarks(self, low: int, high: int) -> None:
         """Some remarks."""
         self.sheet.add(*(self.style.spoiled(self.remark()) for _ in range(self.rng.randint(low, high))))
+
+    def prose(self, sentences: int, width: int) -> None:
+        """Sentences that state nothing of interest, wrapped at a width."""
+        text = " ".join(self.remark() if self.rng.random() < 0.3 else self.drawn("sentence") for _ in range(sentences))
+        self.sheet.add(*textwrap.wrap(text, width))
 
     def legal_block(self) -> None:
         """Boilerplate: long sentences, or a footer in columns."""
@@ -199,4 +232,4 @@ class Writer(Values):
             or any(code in shown for code in CURRENCIES["en"] if code)
         ):
             self.mentioned.add("currency")
-        return Document(text, kind, self.language, facts, self.mentioned, rows, self.columns)
+        return Document(text, kind, self.language, facts, self.mentioned, rows, self.columns, tuple(self.blanks))

@@ -17,11 +17,13 @@ from dg_sglang.grammar.constraint import (
     JsonObject,
     JsonSchema,
     Regex,
+    Verbatim,
     as_constraint,
     compile_constraint,
 )
 from dg_sglang.grammar.ebnf import Ebnf
 from dg_sglang.grammar.structural_tag import StructuralTag
+from dg_sglang.grammar.template import Template
 from dg_sglang.grammar.verbatim import VerbatimSource
 
 if TYPE_CHECKING:
@@ -44,8 +46,10 @@ __all__ = [
     "JsonSchema",
     "Regex",
     "StructuralTag",
+    "Template",
     "TokenAutomaton",
     "UnsupportedSchemaError",
+    "Verbatim",
     "VerbatimSource",
     "Vocabulary",
     "as_constraint",

@@ -8,7 +8,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from dg_sglang.errors import (
     EmptyLanguageError,
@@ -18,15 +18,23 @@ from dg_sglang.errors import (
     UnsupportedSchemaError,
 )
 from dg_sglang.grammar.expression import Expression, Expressions
+from dg_sglang.grammar.formats import compile_format
 from dg_sglang.grammar.json_schema import compile_schema
 from dg_sglang.grammar.json_value import WhitespacePolicy
 from dg_sglang.grammar.python_types import enumerated_texts, is_python_type, schema_of_type
 from dg_sglang.grammar.regex import compile_regex
-from dg_sglang.grammar.verbatim import VerbatimSource
+from dg_sglang.grammar.text import utf8
+from dg_sglang.grammar.verbatim import VerbatimSource, compile_verbatim
 
 
 class Constraint(ABC):
-    """What a text must satisfy. Constraints are frozen dataclasses."""
+    """What a text must satisfy. Constraints don't change once they are made.
+
+    Attributes:
+        has_value: whether `parse` makes more of a text than the text itself.
+    """
+
+    has_value: ClassVar[bool] = False
 
     @abstractmethod
     def expression(self, table: Expressions, whitespace: WhitespacePolicy) -> Expression:
@@ -41,7 +49,7 @@ class Constraint(ABC):
         """
 
     def parse(self, text: str) -> Any:
-        """A satisfying text as a value; None where the text itself is all there is."""
+        """A satisfying text as a value; None unless `has_value`."""
         return None
 
     def key(self, whitespace: WhitespacePolicy) -> Hashable:
@@ -63,6 +71,8 @@ class JsonSchema(Constraint):
             standard says. By default the world is closed: what isn't declared isn't generated, unless the schema speaks
             about it (additionalProperties, patternProperties, unevaluatedProperties) or declares nothing at all.
     """
+
+    has_value: ClassVar[bool] = True
 
     schema: Any
     whitespace: WhitespacePolicy | None = None
@@ -104,6 +114,8 @@ class JsonSchema(Constraint):
 class JsonObject(Constraint):
     """Any JSON object: the OpenAI API's `{"type": "json_object"}`. `whitespace` is as in JsonSchema."""
 
+    has_value: ClassVar[bool] = True
+
     whitespace: WhitespacePolicy | None = None
 
     def expression(self, table: Expressions, whitespace: WhitespacePolicy) -> Expression:
@@ -144,6 +156,57 @@ class Choice(Constraint):
     def key(self, whitespace: WhitespacePolicy) -> Hashable:
         """As `Constraint.key`."""
         return Choice, tuple(self.options)
+
+
+@dataclass(frozen=True)
+class Verbatim(Constraint):
+    """A piece of a given text.
+
+    Args:
+        source: the text, several texts, or a VerbatimSource.
+        kind: only the source's spans of this kind.
+        words: whether a piece begins and ends at word boundaries.
+        pattern: a regular expression (ECMA-262) that the piece matches from beginning to end.
+        format: a format of JSON Schema that the piece has, for example "date".
+        type: "integer" or "number": the piece is one, as JSON writes it.
+    """
+
+    source: VerbatimSource | str | Sequence[str]
+    kind: str | None = None
+    words: bool = True
+    pattern: str | None = None
+    format: str | None = None
+    type: Literal["integer", "number"] | None = None
+
+    def expression(self, table: Expressions, whitespace: WhitespacePolicy) -> Expression:
+        """As `Constraint.expression`."""
+        source = VerbatimSource.of(self.source)
+        parts = [compile_verbatim(table, source, self.kind, words=self.words, spell=str.encode)]
+        if self.pattern is not None:
+            parts.append(compile_regex(table, self.pattern))
+        if self.format is not None:
+            parts.append(compile_format(table, self.format, utf8))
+        if self.type is not None:
+            if self.type not in ("integer", "number"):
+                raise InvalidSchemaError(f'type must be "integer", "number" or None, not {self.type!r}')
+            parts.append(JsonSchema({"type": self.type}).expression(table, whitespace))
+        return table.intersection(parts)
+
+
+def nested(constraint: Constraint, table: Expressions, whitespace: WhitespacePolicy, *, pointer: str) -> Expression:
+    """The expression of a constraint inside another one; its errors name the place, `pointer`.
+
+    Raises:
+        GrammarError: as `compile_constraint`.
+    """
+    try:
+        return constraint.expression(table, whitespace)
+    except UnsupportedSchemaError as error:
+        message = str(error).rpartition(" (keyword")[0]
+        raise UnsupportedSchemaError(message, pointer=pointer + error.pointer, keyword=error.keyword) from None
+    except InvalidSchemaError as error:
+        message = str(error).removesuffix(f" (at {error.pointer})")
+        raise InvalidSchemaError(message, pointer=pointer + error.pointer) from None
 
 
 def as_constraint(value: Any) -> Constraint:
@@ -210,6 +273,18 @@ class Grammar:
             raise GrammarError(f"a text to check must be str or bytes, not {type(text).__name__}")
         with self.lock:
             return self.table.after(self.root, bytes(text)).nullable
+
+    def prefixes(self, text: str) -> list[int]:
+        """The lengths of the beginnings of `text` that are members, shortest first."""
+        lengths, state = [], self.root
+        with self.lock:
+            for length in range(len(text) + 1):
+                if state.nullable:
+                    lengths.append(length)
+                if state is self.table.nothing:
+                    break
+                state = self.table.after(state, text[length : length + 1].encode())
+        return lengths
 
 
 def compile_constraint(constraint: Any, *, whitespace: WhitespacePolicy = "json") -> Grammar:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from dg_sglang.errors import UnsupportedSchemaError
 from dg_sglang.grammar.expression import Expression, Expressions
-from dg_sglang.grammar.regex import compile_search
+from dg_sglang.grammar.regex import Spelling, compile_search
 from dg_sglang.grammar.text import json_spelling
 
 _TIME = r"(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
@@ -97,20 +97,23 @@ ANNOTATIONS = frozenset(
 )
 
 
-def compile_format(table: Expressions, name: str) -> Expression:
-    """The JSON string bodies of this format. Raises UnsupportedSchemaError for a format that isn't enforced."""
+def compile_format(table: Expressions, name: str, spelling: Spelling = json_spelling) -> Expression:
+    """The texts of this format, by default as JSON string bodies.
+
+    Raises UnsupportedSchemaError for a format that isn't enforced.
+    """
     if name == "date":
         return _date(table)
     if name == "date-time":
         separator = table.byte_set(1 << ord("T") | 1 << ord("t"))
-        return table.concat(_date(table), separator, _matched(table, _TIME))
+        return table.concat(_date(table), separator, _matched(table, _TIME, spelling))
     if name not in PATTERNS:
         raise UnsupportedSchemaError(f"the format {name!r} is not supported", pointer="", keyword="format")
-    return _matched(table, PATTERNS[name])
+    return _matched(table, PATTERNS[name], spelling)
 
 
-def _matched(table: Expressions, pattern: str) -> Expression:
-    return compile_search(table, f"^(?:{pattern})$", json_spelling)
+def _matched(table: Expressions, pattern: str, spelling: Spelling) -> Expression:
+    return compile_search(table, f"^(?:{pattern})$", spelling)
 
 
 def _date(table: Expressions) -> Expression:

@@ -11,7 +11,7 @@ from dg_sglang.grammar.formats import compile_format
 from dg_sglang.grammar.regex import compile_search
 from dg_sglang.grammar.rules import Atom, StringRule
 from dg_sglang.grammar.text import complement_ranges, json_body, json_character, json_spelling
-from dg_sglang.grammar.verbatim import PieceAutomaton, VerbatimSource, collapse
+from dg_sglang.grammar.verbatim import VerbatimSource, compile_verbatim
 
 
 class StringTexts:
@@ -22,7 +22,6 @@ class StringTexts:
         self.sources = sources
         self.character = json_character(table)
         self.plain = json_spelling(table, complement_ranges([]))
-        self._pieces: dict[str, PieceAutomaton] = {}
         self._atoms: dict[tuple[str, object], Expression] = {}
 
     def body(self, rule: StringRule) -> Expression:
@@ -64,26 +63,11 @@ class StringTexts:
             return compile_search(self.table, atom.argument, json_spelling)
         if atom.kind == "format":
             return compile_format(self.table, atom.argument)
-        name, kind = atom.argument
-        return self._verbatim(name, kind, atom.pointer)
-
-    def _verbatim(self, name: str, kind: str | None, at: str) -> Expression:
-        """A piece of a source, or one of its spans of a kind."""
-        table = self.table
+        name, kind, words = atom.argument
         if name not in self.sources:
-            raise InvalidSchemaError(
-                f"there is no source {name!r}; pass sources={{{name!r}: VerbatimSource(…)}}", pointer=at
-            )
-        source = self.sources[name]
-        if kind is not None:
-            if kind not in source.spans:
-                raise InvalidSchemaError(f"the source {name!r} has no spans of kind {kind!r}", pointer=at)
-            pieces = dict.fromkeys(collapse(span) for span in source.spans[kind])
-            return table.union([table.literal(json_body(piece)) for piece in pieces if piece])
-        if name not in self._pieces:
-            self._pieces[name] = PieceAutomaton(source.segments())
-        automaton = self._pieces[name]
-        return table.automaton(automaton) if automaton.moves(0) else table.nothing
+            known = f"sources={{{name!r}: VerbatimSource(…)}}"
+            raise InvalidSchemaError(f"there is no source {name!r}; pass {known}", pointer=atom.pointer)
+        return compile_verbatim(self.table, self.sources[name], kind, words=words)
 
     def contains(self, rule: StringRule, text: str) -> bool:
         """Whether `text` is one of the strings."""

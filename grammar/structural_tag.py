@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dg_sglang.errors import GrammarTooLargeError, InvalidSchemaError, UnsupportedSchemaError
-from dg_sglang.grammar.constraint import Constraint, JsonSchema, Regex
+from dg_sglang.grammar.constraint import Constraint, JsonSchema, Regex, nested
 from dg_sglang.grammar.ebnf import Ebnf
 from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.free_text import free_text, one_of
@@ -156,13 +156,8 @@ class _Compiler:
 
     def nested(self, constraint: Constraint, pointer: str, ends: Sequence[str]) -> Expression:
         """What another constraint allows; its errors get the pointer of the place."""
-        try:
-            return self.table.concat(constraint.expression(self.table, self.whitespace), self.close(ends))
-        except UnsupportedSchemaError as error:
-            raise _unsupported(str(error).rpartition(" (keyword")[0], pointer + error.pointer, error.keyword) from None
-        except InvalidSchemaError as error:
-            message = str(error).removesuffix(f" (at {error.pointer})")
-            raise InvalidSchemaError(message, pointer=pointer + error.pointer) from None
+        inside = nested(constraint, self.table, self.whitespace, pointer=pointer)
+        return self.table.concat(inside, self.close(ends))
 
     def any_text(self, value: Mapping[str, Any], pointer: str, ends: Sequence[str]) -> Expression:
         if value.get("max_tokens") is not None:

@@ -150,10 +150,8 @@ class TypeKeywords:
         if "format" in value and self._is_enforced_format(schema):
             atoms.append(Atom("format", value["format"], True, schema.pointer))
         if "x-verbatim" in value:
-            settings, at = value["x-verbatim"], f"{schema.pointer}/x-verbatim"
-            if set(settings) - {"source", "kind"} or "source" not in settings:
-                raise InvalidSchemaError('x-verbatim must be {"source": …} with an optional "kind"', pointer=at)
-            atoms.append(Atom("verbatim", (settings["source"], settings.get("kind")), True, at))
+            at = f"{schema.pointer}/x-verbatim"
+            atoms.append(Atom("verbatim", _verbatim_argument(value["x-verbatim"], at), True, at))
         low, high = int(value.get("minLength", 0)), int(value["maxLength"]) if "maxLength" in value else None
         return None if high is not None and high < low else StringRule(low, high, atoms=frozenset(atoms))
 
@@ -226,3 +224,13 @@ class TypeKeywords:
     def other_strings(self, rules: tuple[StringRule, ...]) -> tuple[StringRule, ...]:
         """The complement of a union of string rules."""
         return self.algebra.subtract(ValueSet(strings=(ANY_STRING,)), ValueSet(strings=rules)).strings
+
+
+def _verbatim_argument(settings: Mapping[str, Any], pointer: str) -> tuple[str, str | None, bool]:
+    """The source, kind and word boundaries that an x-verbatim asks for."""
+    source, kind, words = settings.get("source"), settings.get("kind"), settings.get("words", True)
+    well_typed = isinstance(source, str) and isinstance(kind, str | None) and isinstance(words, bool)
+    if not well_typed or set(settings) - {"source", "kind", "words"}:
+        message = 'x-verbatim must be {"source": name}, with an optional "kind" (a name) and "words" (true or false)'
+        raise InvalidSchemaError(message, pointer=pointer)
+    return source, kind, words

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dg_sglang.errors import GrammarTooLargeError, InvalidSchemaError
+from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.text import json_body
 
 _GAP = re.compile(r"(?:[^\S\n]{2,}|\n[^\S\n]*(?:\n[^\S\n]*)+|\t)")
@@ -102,7 +103,7 @@ _Inside = tuple[tuple[bytes, int], ...]
 
 
 class PieceAutomaton:
-    """Deterministic automaton of all word-bounded pieces of some segments, as JSON string bodies in UTF-8.
+    """Deterministic automaton of all pieces of some segments, by default word-bounded and as JSON string bodies.
 
     Built from the suffix automaton of the segments with a mark before each place where a piece may start: what may
     follow the mark are the pieces, with the marks inside them left out. Its size is about linear in the text's,
@@ -111,8 +112,11 @@ class PieceAutomaton:
     Raises GrammarTooLargeError past MAX_SUFFIX_STATES states of the suffix automaton.
     """
 
-    def __init__(self, segments: Iterable[str]) -> None:
-        suffixes, last = _suffix_automaton([*_marked(segment), _WALL] for segment in segments)
+    def __init__(
+        self, segments: Iterable[str], *, words: bool = True, spell: Callable[[str], bytes] = json_body
+    ) -> None:
+        """`words`: pieces begin and end at word boundaries. `spell`: how the text writes a character."""
+        suffixes, last = _suffix_automaton([*_marked(segment, words=words), _WALL] for segment in segments)
         # Between two characters a state is the states of the suffix automaton that the piece may be in (a mark may
         # stand before a character here and not there); inside a character, what is left of it and where it ends.
         queue: list[tuple[int, ...] | _Inside] = [(suffixes[0][_START],) if _START in suffixes[0] else ()]
@@ -133,7 +137,7 @@ class PieceAutomaton:
                 for moves_on in (after, suffixes[after[_START]] if _START in after else {}):
                     for char, target in moves_on.items():
                         if char not in (_START, _WALL):
-                            edges.add((bodies.get(char) or bodies.setdefault(char, json_body(char)), target))
+                            edges.add((bodies.get(char) or bodies.setdefault(char, spell(char)), target))
             following: dict[int, list[tuple[bytes, int]]] = {}
             for body, target in edges:
                 following.setdefault(body[0], []).append((body[1:], target))
@@ -159,9 +163,33 @@ class PieceAutomaton:
         return self._moves[state]
 
 
-def _marked(segment: str) -> Iterator[str]:
+def compile_verbatim(
+    table: Expressions,
+    source: VerbatimSource,
+    kind: str | None = None,
+    *,
+    words: bool = True,
+    spell: Callable[[str], bytes] = json_body,
+) -> Expression:
+    """The pieces of a source, or its spans of a kind, as the text spells them.
+
+    Raises:
+        InvalidSchemaError: the source has no such kind.
+        GrammarTooLargeError: it is too long.
+    """
+    if kind is not None:
+        if kind not in source.spans:
+            known = ", ".join(map(repr, source.spans)) or "none"
+            raise InvalidSchemaError(f"the source has no spans of kind {kind!r}; its kinds: {known}")
+        pieces = dict.fromkeys(collapse(span) for span in source.spans[kind])
+        return table.union([table.literal(spell(piece)) for piece in pieces if piece])
+    automaton = PieceAutomaton(source.segments(), words=words, spell=spell)
+    return table.automaton(automaton) if automaton.moves(0) else table.nothing
+
+
+def _marked(segment: str, *, words: bool) -> Iterator[str]:
     for index, char in enumerate(segment):
-        if not char.isspace() and not inside_word(segment, index):
+        if not char.isspace() and not (words and inside_word(segment, index)):
             yield _START
         yield char
 

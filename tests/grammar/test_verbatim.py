@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dg_sglang.errors import EmptyLanguageError, GrammarTooLargeError, InvalidSchemaError
-from dg_sglang.grammar import JsonSchema, VerbatimSource, compile_constraint
+from dg_sglang.errors import EmptyLanguageError, GrammarTooLargeError, InvalidSchemaError, UnsupportedSchemaError
+from dg_sglang.grammar import JsonSchema, Verbatim, VerbatimSource, compile_constraint
 from dg_sglang.grammar.byte_automaton import ByteAutomaton
 from dg_sglang.grammar.verbatim import PieceAutomaton, inside_word
 
@@ -166,3 +166,79 @@ def test_a_text_too_long_is_refused(monkeypatch):
     monkeypatch.setattr("dg_sglang.grammar.verbatim.MAX_SUFFIX_STATES", 100)
     with pytest.raises(GrammarTooLargeError, match="too long"):
         compile_pieces("many different words " * 5 + "and then some more of them to fill the states")
+
+
+TEXT = "Total 12.50 due\n\n2024-02-29 or 2023-02-29, Café\\Bar"
+
+
+@pytest.mark.parametrize(
+    ("options", "members", "others"),
+    [
+        ({}, ["Total", "Total 12.50", "12.50", "Café\\Bar", "or"], ["", "Tot", "12", "due 2024-02-29"]),
+        ({"words": False}, ["Tot", "2.5", "fé\\B", "Total"], ["", "x", " 12", "due 2024"]),
+        ({"pattern": "[A-Z][a-z]+"}, ["Total"], ["Total 12.50", "due"]),
+        ({"pattern": "[a-z]{3}", "words": False}, ["due", "tal"], ["Total"]),
+        ({"format": "date"}, ["2024-02-29"], ["2023-02-29", "Total"]),
+        ({"type": "number"}, ["12.50"], ["12", "Total"]),
+        ({"type": "integer", "words": False}, ["12", "2024", "5", "-29"], ["12.50", "02"]),
+        ({"kind": "name"}, ["Café Bar"], ["Total"]),
+    ],
+)
+def test_verbatim_as_a_constraint(options, members, others):
+    source = VerbatimSource(TEXT, {"name": ["Café  Bar"]})
+    grammar = compile_constraint(Verbatim(source, **options))
+    assert [text for text in (*members, *others) if grammar.accepts(text)] == members
+
+
+def test_words_in_json():
+    schema = {"type": "string", "x-verbatim": {"source": "document", "words": False}}
+    grammar = compile_constraint(JsonSchema(schema, sources={"document": TEXT}))
+    assert grammar.accepts('"fé\\\\B"') and not grammar.accepts('"xyz"')
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (5, "a verbatim source must be a text or a list of texts, not 5"),
+        (None, "not None"),
+        (["a", 1], r"not \['a', 1\]"),
+        (b"bytes", "not b'bytes'"),
+        ({"text": "x"}, "a verbatim source must be"),
+    ],
+)
+def test_sources_of_a_wrong_type(source, message):
+    schema = {"type": "string", "x-verbatim": {"source": "document"}}
+    for make in (
+        lambda: compile_constraint(Verbatim(source)),
+        lambda: compile_constraint(JsonSchema(schema, sources={"document": source})),
+        lambda: VerbatimSource(source),
+    ):
+        with pytest.raises(InvalidSchemaError, match=message):
+            make()
+
+
+@pytest.mark.parametrize("spans", [5, {"a": "text"}, {"a": [1]}, ["a"]])
+def test_spans_of_a_wrong_type(spans):
+    with pytest.raises(InvalidSchemaError, match="spans must map kinds to lists of texts"):
+        VerbatimSource("a", spans)
+
+
+@pytest.mark.parametrize(
+    "more", [{"source": 5}, {"source": []}, {"source": "d", "kind": 1}, {"source": "d", "x": 1}, {}]
+)
+def test_malformed_settings(more):
+    with pytest.raises(InvalidSchemaError, match=r"x-verbatim must be .*\(at /x-verbatim\)"):
+        compile_constraint(JsonSchema({"type": "string", "x-verbatim": more}, sources={"d": "x"}))
+
+
+def test_constraints_that_no_piece_meets():
+    with pytest.raises(EmptyLanguageError):
+        compile_constraint(Verbatim("abc", type="number"))
+    with pytest.raises(InvalidSchemaError, match="no spans of kind 'x'; its kinds: 'y'"):
+        compile_constraint(Verbatim(VerbatimSource("a", {"y": ["a"]}), kind="x"))
+    with pytest.raises(InvalidSchemaError, match='type must be "integer"'):
+        compile_constraint(Verbatim("a", type="string"))
+    with pytest.raises(UnsupportedSchemaError, match="the format 'nope'"):
+        compile_constraint(Verbatim("a", format="nope"))
+    with pytest.raises(InvalidSchemaError, match="sources must map names to texts"):
+        compile_constraint(JsonSchema({}, sources=["a"]))

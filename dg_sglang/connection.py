@@ -12,7 +12,7 @@ from dg_sglang.errors import ConfigError, DgError, GrammarError, InputError, Ser
 
 _RETRIES = 4
 """How often a request is sent again that the server has no room for (503), each time after twice as long."""
-_PLACE = re.compile(r" \((?:keyword '(?P<keyword>[^']*)'(?: at (?P<at>\S*))?|at (?P<pointer>\S+))\)$")
+_PLACE = re.compile(r" \((?:keyword '(?P<keyword>[^']*)'(?: at (?P<at>.*))?|at (?P<pointer>/.*))\)$")
 
 
 class Connection:
@@ -90,9 +90,9 @@ class Connection:
 
 def refusal(message: str) -> DgError:
     """The error that the server raised: its message begins with our class's name, else SGLang itself refuses."""
-    name, _, text = message.partition(": ")
+    name, colon, text = message.partition(": ")
     kind = getattr(errors, name, None)
-    if not (isinstance(kind, type) and issubclass(kind, DgError)):
+    if not colon or not (isinstance(kind, type) and issubclass(kind, DgError)):
         return InputError(message)
     place = _PLACE.search(text)
     if kind is errors.UnsupportedSchemaError:

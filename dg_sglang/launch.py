@@ -131,8 +131,9 @@ class Server:
 
 
 def _environment(inherited: Mapping[str, str], device: str) -> dict[str, str]:
-    """The server's environment variables; on a CPU, those that make SGLang take our platform."""
+    """The server's environment variables; on a CPU, SGLang is told to take our platform."""
     environment = {name: value for name, value in inherited.items() if name != "SGLANG_USE_CPU_ENGINE"}
+    environment["PYTHONSAFEPATH"] = "1"  # else the current folder would come before what is installed
     if device == "cpu":
         environment["SGLANG_PLATFORM"] = CPU_PLATFORM
         environment.setdefault("OMP_NUM_THREADS", "1")  # more threads wait for one another where cores are shared

@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from dg_sglang.errors import GrammarError, InvalidSchemaError
-from dg_sglang.grammar import Choice, JsonObject, JsonSchema, Regex, VerbatimSource, as_constraint
+from dg_sglang.grammar import (
+    Choice,
+    Constraint,
+    Ebnf,
+    JsonObject,
+    JsonSchema,
+    Regex,
+    StructuralTag,
+    Template,
+    VerbatimSource,
+    as_constraint,
+)
 
 KEYWORD = "x-dg"
 """At a schema's root: what `JsonSchema` holds beside the schema, `{"sources": {…}, "open": true}`."""
@@ -17,18 +28,51 @@ def to_wire(constraint: Any) -> dict[str, str]:
     """The one of SGLang's sampling parameters that says the same; white space is a setting (`policy.whitespace`).
 
     Raises:
-        GrammarError: it is no constraint, or can't be written down.
+        GrammarError: it is no constraint, or SGLang has no way to say it.
     """
     constraint = as_constraint(constraint)
     if isinstance(constraint, JsonSchema):
         return {"json_schema": _schema_text(constraint)}
+    if isinstance(constraint, StructuralTag):
+        return {"structural_tag": _dump(constraint.resolved())}
+    if isinstance(constraint, Template):
+        return {"structural_tag": _dump({"type": "structural_tag", "format": _format(constraint)})}
+    kind, text = _plain(constraint)
+    return {kind: text}
+
+
+def _plain(constraint: Constraint) -> tuple[str, str]:
+    """SGLang's name and text of a constraint that is no more than a text."""
     if isinstance(constraint, JsonObject):
-        return {"json_schema": '{"type": "object"}'}
+        return "json_schema", '{"type": "object"}'
     if isinstance(constraint, Regex):
-        return {"regex": constraint.pattern}
+        return "regex", constraint.pattern
     if isinstance(constraint, Choice):
-        return {"regex": "|".join(_SYNTAX.sub(r"\\\g<0>", option) for option in constraint.options)}
-    raise GrammarError(f"a {type(constraint).__name__} can't be sent to a server: use one of JsonSchema, Regex, Choice")
+        return "regex", "|".join(_SYNTAX.sub(r"\\\g<0>", option) for option in constraint.options)
+    if isinstance(constraint, Ebnf) and constraint.root is None:
+        return "ebnf", constraint.grammar
+    what = "an Ebnf with a root of its own" if isinstance(constraint, Ebnf) else f"a {type(constraint).__name__}"
+    raise GrammarError(f"{what} can't be sent to a server, which has no parameter for it")
+
+
+def _format(constraint: Constraint) -> dict[str, Any]:
+    """A constraint as a format of structural tags."""
+    if isinstance(constraint, Template):
+        elements = []
+        for index, part in enumerate(constraint.parts):
+            if index % 2:
+                elements.append(_format(constraint.holes[part]))
+            elif part:
+                elements.append({"type": "const_string", "value": part})
+        return {"type": "sequence", "elements": elements}
+    if isinstance(constraint, JsonSchema):
+        if constraint.sources or constraint.open:
+            raise GrammarError("a JsonSchema with sources or of an open world can't be sent to a server in a template")
+        return {"type": "json_schema", "json_schema": constraint.resolved()}
+    kind, text = _plain(constraint)
+    if kind == "regex":
+        return {"type": "regex", "pattern": text}
+    return {"type": "grammar", "grammar": text} if kind == "ebnf" else {"type": kind, kind: json.loads(text)}
 
 
 def read_schema(text: str) -> JsonSchema:
@@ -72,8 +116,12 @@ def _schema_text(constraint: JsonSchema) -> str:
                 f"{KEYWORD!r} is taken: it carries the sources to the server", pointer=f"/{KEYWORD}"
             )
         schema = schema | {KEYWORD: extras}
+    return _dump(schema)
+
+
+def _dump(value: Any) -> str:
     try:
-        return json.dumps(schema, ensure_ascii=False, allow_nan=False)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidSchemaError(f"the schema is not JSON: {error}") from None
 

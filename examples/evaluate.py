@@ -1,53 +1,68 @@
-"""Score extraction on real documents: `python examples/evaluate.py zugferd` or `… sroie`.
+"""Score extraction and print one row for each data set and way to answer.
 
-zugferd: 35 German and French e-invoices, truth from their embedded XML (which the model never sees). sroie: 24
-receipt scans. Both lie in the folder that --data or DG_SGLANG_DATA names. The scores are those of
-`dg_sglang.pipelines.evaluation`: value F1, mean over documents, a failed document scores 0. Where a zugferd truth has
-no line items (the XML's profile doesn't carry them), they are not scored. SROIE's dates are read day first. "relaxed"
-ignores case and punctuation, which SROIE's truth changes.
+    python examples/evaluate.py                                  # everything (--limit 10 for a quick look)
+    python examples/evaluate.py sroie zugferd --ways pieces causal
+    python examples/evaluate.py handwritten --ways pieces --settings '{"policy": {"stop_after": 4}}' --json
+
+Ways to answer: "none" without grammar; "strings" with the grammar of the schema, values are any strings; "pieces" as
+the package extracts, values are pieces of the document, typed where the schema is; "causal" the same left to right. The
+data sets are described in `cases.py`; zugferd and sroie lie in the folder that --data or DG_SGLANG_DATA names.
+
+Value F1 is that of `dg_sglang.pipelines.evaluation`, the mean over documents; a failed document scores 0. "relaxed"
+ignores case and punctuation, which SROIE's truth changes. A step is a forward pass of the decoder (of the encoder for
+"causal").
 """
 
 import argparse
-import hashlib
 import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from cases import DATASETS, NANO, Case
+
 from dg_sglang import Engine
 from dg_sglang.errors import DgError, ExtractionError
-from dg_sglang.pipelines import Document, ExtractionResult, Invoice, Receipt, extract, load_document
-from dg_sglang.pipelines.dates import read_date
-from dg_sglang.pipelines.document import Line, Page, Word
+from dg_sglang.grammar import JsonSchema
+from dg_sglang.pipelines import ExtractionResult, extract
 from dg_sglang.pipelines.evaluation import Score, grounded_leaves, null_cells, score_fields
-from dg_sglang.pipelines.numbers import read_number
 
 DATA = Path(os.environ.get("DG_SGLANG_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "dg-sglang" / "documents"
-CACHE_VERSION = 2
-"""To be raised whenever reading a document changes."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """One document and what it should give."""
-
-    path: Path
-    truth: dict[str, Any]
+SYNTHETIC = 60
+WAYS: dict[str, dict[str, Any]] = {
+    "none": {"constrained": False},
+    "strings": {"free": True},
+    "pieces": {},
+    "causal": {"mode": "causal"},
+}
+FIGURES = {
+    "value F1": "F1",
+    "value F1, plain fields": "plain",
+    "value F1, rows": "rows",
+    "value F1, relaxed": "relaxed",
+    "valid": "valid",
+    "grounded": "grounded",
+    "null correct": "null",
+    "fully right": "all right",
+    "steps per document": "steps",
+    "canvases per document": "canvases",
+    "seconds per document": "s",
+}
+"""Figures of a summary, and the columns they stand in."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How one document went."""
 
-    file: str
-    header: float
-    records: float | None
+    name: str
+    plain: float | None
+    rows: float | None
     overall: float
     relaxed: float
     valid: bool
@@ -60,97 +75,117 @@ class Outcome:
     error: str | None
 
 
-def zugferd(folder: Path) -> Iterator[Case]:
-    """The invoices; line items only where the truth has some."""
-    for entry in json.loads((folder / "truth.json").read_text(encoding="utf-8")):
-        truth = entry["truth"]
-        yield Case(folder / entry["file"], truth if truth["line_items"] else truth | {"line_items": None})
+class FreeStrings:
+    """An engine under whose grammar stated values are any strings, to measure what pieces of the document add."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def generate_batch(self, requests: Sequence[dict[str, Any]]) -> Any:
+        """As the engine's."""
+        freed = [
+            request | {"constraint": JsonSchema(_without_sources(request["constraint"].schema))} for request in requests
+        ]
+        return self._engine.generate_batch(freed)
 
 
-def sroie(folder: Path) -> Iterator[Case]:
-    """The receipts, with dates in ISO form and totals as numbers."""
-    for entry in json.loads((folder / "truth.json").read_text(encoding="utf-8")):
-        truth: dict[str, Any] = {name: text or None for name, text in entry["truth"].items()}
-        if truth["date"]:
-            truth["date"] = read_date(truth["date"], "day_first").isoformat()
-        if truth["total"]:
-            truth["total"] = float(read_number(truth["total"], "."))
-        yield Case(folder / entry["file"], truth)
-
-
-DATASETS: dict[str, tuple[Callable[[Path], Iterator[Case]], Any]] = {
-    "zugferd": (zugferd, Invoice),
-    "sroie": (sroie, Receipt),
-}
+def _without_sources(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {key: _without_sources(part) for key, part in schema.items() if key != "x-verbatim"}
+    return [_without_sources(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("dataset", choices=DATASETS)
-    parser.add_argument("--data", type=Path, default=DATA, help="folder that holds the datasets (%(default)s)")
+    parser.add_argument("datasets", nargs="*", metavar="dataset", help=f"{', '.join(DATASETS)}; all without any")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), help="ways to answer")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder that holds zugferd and sroie (%(default)s)")
     parser.add_argument("--model", default="nano", help='"nano", a checkpoint folder, or a Hugging Face id')
-    parser.add_argument("--grammar", choices=("both", "on", "off"), default="both")
     parser.add_argument(
-        "--settings",
-        type=json.loads,
-        default={},
-        help='generation settings as JSON, for example \'{"mode": "causal"}\' or \'{"policy": {"stop_after": 4}}\'',
+        "--settings", type=json.loads, default={}, help="generation settings as JSON, for every way but causal"
     )
-    parser.add_argument("--limit", type=int, help="only the first N documents")
+    parser.add_argument("--limit", type=int, help="only N documents of each data set, spread over it")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print JSON, with every document's outcome")
     options = parser.parse_args()
-    read, schema = DATASETS[options.dataset]
-    folder = options.data / options.dataset
-    if not (folder / "truth.json").is_file():
-        parser.error(f"{folder} holds no dataset (no truth.json); name the folder with --data or DG_SGLANG_DATA")
-    cases = list(read(folder))[: options.limit]
+    unknown = set(options.datasets) - set(DATASETS)
+    if unknown:
+        parser.error(f"unknown data set {', '.join(sorted(unknown))}; there are {', '.join(DATASETS)}")
+    for name in (*options.datasets, *(() if options.datasets else DATASETS)):
+        if name in ("zugferd", "sroie") and not (options.data / name / "truth.json").is_file():
+            parser.error(f"{options.data / name} holds no truth.json; name the folder with --data or DG_SGLANG_DATA")
     engine = Engine.load(options.model)
-    report = {}
-    for name in ("on", "off") if options.grammar == "both" else (options.grammar,):
-        outcomes = []
-        for index, case in enumerate(cases, 1):
-            outcomes.append(run(case, schema, engine, options.seed, name == "on", options.settings))
-            print(f"\rgrammar {name}: {index}/{len(cases)}", end="", file=sys.stderr, flush=True)
-        print(file=sys.stderr)
-        report[name] = {"summary": summarise(outcomes), "documents": [asdict(outcome) for outcome in outcomes]}
+    report: list[dict[str, Any]] = []
+    if not options.json:
+        print(row(["data set", "way", *FIGURES.values()]), row(["---"] * (len(FIGURES) + 2)), sep="\n", flush=True)
+    for name in options.datasets or DATASETS:
+        cases = read(name, options.data, options.limit)
+        for way in options.ways:
+            settings = WAYS[way] | ({} if way == "causal" else options.settings)
+            outcomes = []
+            for index, case in enumerate(cases, 1):
+                outcomes.append(run(case, engine, options.seed, **settings))
+                print(f"\r{name} {way}: {index}/{len(cases)} ", end="", file=sys.stderr, flush=True)
+            print(file=sys.stderr)
+            summary = summarise(outcomes)
+            documents = [asdict(outcome) for outcome in outcomes]
+            report.append({"dataset": name, "way": way, "summary": summary, "documents": documents})
+            if not options.json:
+                print(
+                    row([f"{name} ({len(cases)})", way, *(_shown(summary[figure]) for figure in FIGURES)]), flush=True
+                )
     if options.json:
-        print(json.dumps({"dataset": options.dataset, "model": options.model, "grammar": report}, indent=1))
-    else:
-        print(table({f"grammar {name}": part["summary"] for name, part in report.items()}))
+        print(json.dumps({"model": options.model, "report": report}, indent=1))
 
 
-def run(case: Case, schema: Any, engine: Engine, seed: int, constrained: bool, settings: Mapping[str, Any]) -> Outcome:
+def read(name: str, data: Path, limit: int | None) -> list[Case]:
+    """The cases of a data set, or `limit` of them, spread over it."""
+    if name == "synthetic":
+        return list(DATASETS[name](limit or SYNTHETIC))
+    cases = list(DATASETS[name](NANO / "handwritten" if name == "handwritten" else data / name))
+    return cases[:: -(-len(cases) // limit)] if limit else cases
+
+
+def run(case: Case, engine: Engine, seed: int, free: bool = False, **settings: Any) -> Outcome:
     """Extract from one document and score what comes out."""
-    document = read_cached(case.path)
+    document = case.document
     started = time.perf_counter()
     result: ExtractionResult | None = None
     error = None
+    source: Any = FreeStrings(engine) if free else engine
     try:
-        result = extract(document, schema, engine=engine, seed=seed, constrained=constrained, **settings)
+        result = extract(document, case.schema, engine=source, seed=seed, **settings)
     except DgError as problem:
         error = str(problem)
         partial = problem.partial if isinstance(problem, ExtractionError) else None
         usage = partial.usage if isinstance(partial, ExtractionResult) else None
+        if case.raw and isinstance(partial, ExtractionResult) and partial.raw:
+            result = partial  # words of the document are scored as they are, readable or not
     else:
         usage = result.usage
     seconds = time.perf_counter() - started
-    value = result.to_json()["value"] if result else {}
-    header = {name: truth for name, truth in case.truth.items() if name != "line_items"}
-    records = {"line_items": case.truth["line_items"]} if case.truth.get("line_items") else {}
-    scores = [score_fields(value, part) if result else Score(0, 0, 1) for part in (header, records, header | records)]
-    relaxed = score_fields(value, header | records, relaxed=True) if result else Score(0, 0, 1)
+    value: Mapping[str, Any] = {}
+    if result:
+        value = result.raw if case.raw else result.to_json()["value"]
+    plain = {name: truth for name, truth in case.truth.items() if not isinstance(truth, list)}
+    rows = {name: truth for name, truth in case.truth.items() if isinstance(truth, list)}
+    plain.pop("line_items", None)  # null where the truth has none
+    scores = [score_fields(value, part) if result else Score(0, 0, 1) for part in (plain, rows, plain | rows)]
+    relaxed = score_fields(value, plain | rows, relaxed=True) if result else Score(0, 0, 1)
     return Outcome(
-        file=case.path.name,
-        header=scores[0].f1,
-        records=scores[1].f1 if records else None,
+        name=case.name,
+        plain=scores[0].f1 if plain else None,
+        rows=scores[1].f1 if rows else None,
         overall=scores[2].f1,
         relaxed=relaxed.f1,
-        valid=result is not None,
+        valid=error is None,
         right=scores[2].perfect,
         grounded=grounded_leaves(result.evidence) if result else (0, 0),
-        nulls=null_cells(value, header) if result else (0, sum(truth is None for truth in header.values())),
+        nulls=null_cells(value, plain) if result else (0, sum(truth is None for truth in plain.values())),
         seconds=seconds,
         canvases=usage.canvases if usage else 0,
         steps=usage.denoising_steps if usage else 0,
@@ -160,12 +195,13 @@ def run(case: Case, schema: Any, engine: Engine, seed: int, constrained: bool, s
 
 def summarise(outcomes: list[Outcome]) -> dict[str, float | int | None]:
     """Means over documents; shares of leaves are over all documents together."""
-    records = [outcome.records for outcome in outcomes if outcome.records is not None]
+    plain = [outcome.plain for outcome in outcomes if outcome.plain is not None]
+    rows = [outcome.rows for outcome in outcomes if outcome.rows is not None]
     return {
         "documents": len(outcomes),
         "value F1": mean(outcome.overall for outcome in outcomes),
-        "value F1, header fields": mean(outcome.header for outcome in outcomes),
-        "value F1, line items": mean(records) if records else None,
+        "value F1, plain fields": mean(plain) if plain else None,
+        "value F1, rows": mean(rows) if rows else None,
         "value F1, relaxed": mean(outcome.relaxed for outcome in outcomes),
         "valid": mean(outcome.valid for outcome in outcomes),
         "grounded": share([outcome.grounded for outcome in outcomes]),
@@ -183,42 +219,13 @@ def share(counts: list[tuple[int, int]]) -> float | None:
     return sum(right for right, _ in counts) / total if total else None
 
 
-def table(columns: dict[str, dict[str, float | int | None]]) -> str:
-    """One row per figure."""
-    names = list(next(iter(columns.values())))
-    lines = ["".ljust(26) + "".join(title.rjust(14) for title in columns)]
-    for name in names:
-        cells = (
-            f"{'-' if column[name] is None else format(column[name], '.3g' if column[name] else 'g'):>14}"
-            for column in columns.values()
-        )
-        lines.append(name.ljust(26) + "".join(cells))
-    return "\n".join(lines)
+def row(cells: Sequence[str]) -> str:
+    """A row of a Markdown table."""
+    return f"| {' | '.join(cells)} |"
 
 
-def read_cached(path: Path) -> Document:
-    """The document; what OCR read is kept between runs, by the file's content."""
-    key = hashlib.sha256(path.read_bytes()).hexdigest()
-    cached = CACHE / f"{key}-{CACHE_VERSION}.json"
-    if cached.is_file():
-        return _document(json.loads(cached.read_text(encoding="utf-8")))
-    document = load_document(path)
-    CACHE.mkdir(parents=True, exist_ok=True)
-    cached.write_text(json.dumps(asdict(document)), encoding="utf-8")
-    return document
-
-
-def _document(data: dict[str, Any]) -> Document:
-    pages = []
-    for page in data["pages"]:
-        lines = []
-        for line in page["lines"]:
-            words = tuple(
-                Word(word["text"], tuple(word["box"]), word["confidence"], word["run"]) for word in line["words"]
-            )
-            lines.append(Line(words, line["text"], tuple(line["starts"]), line["space_before"]))
-        pages.append(Page(page["number"], page["width"], page["height"], tuple(lines), page["source"]))
-    return Document(data["name"], tuple(pages))
+def _shown(figure: float | int | None) -> str:
+    return "-" if figure is None else f"{figure:.3g}" if figure < 100 else f"{figure:.0f}"
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from dg_sglang.errors import ConfigError
 from dg_sglang.results import Draft, Usage
@@ -27,16 +28,19 @@ class CausalSequence:
     """One request, one token after the other.
 
     Attributes:
+        job: the request.
+        committed: the tokens chosen so far.
+        confidence: the probability of each of them (`GenerationResult.token_confidence`).
         finished: no token is left to choose.
     """
 
     def __init__(self, job: Job, cache: Any, *, end_token_ids: frozenset[int]) -> None:
         """Raises BudgetError when no valid answer fits max_new_tokens, ConfigError for what needs a canvas."""
-        self._job = job
+        self.job = job
         self._cache = cache
         self._end_token_ids = end_token_ids
-        self._committed: list[int] = []
-        self._confidence: list[float] = []
+        self.committed: list[int] = []
+        self.confidence: list[float] = []
         self._ended = False
         self._state = 0
         self._started = 0.0
@@ -48,21 +52,30 @@ class CausalSequence:
             self._state = job.automaton.start
             job.automaton.check_budget(self._state, job.config.max_new_tokens)
 
+    @property
+    def complete(self) -> bool:
+        """Whether the answer ended by itself or satisfies the constraint, rather than being cut by max_new_tokens."""
+        automaton = self.job.automaton
+        return self._ended or (automaton is not None and automaton.is_accepting(self._state))
+
     def step(self, model: DiffusionModel) -> None:
         """Choose the next token."""
-        if not self._committed:
+        if not self.committed:
             self._started = time.perf_counter()
-            hidden = model.encode(self._job.prompt.ids, self._cache, images=self._job.prompt.images)
+            hidden = model.encode(self.job.prompt.ids, self._cache, images=self.job.prompt.images)
         else:
-            hidden = model.encode(self._committed[-1:], self._cache)
-        logits = model.head(hidden[:, -1])[0]
-        automaton, left = self._job.automaton, self._job.config.max_new_tokens - len(self._committed)
+            hidden = model.encode(self.committed[-1:], self._cache)
+        self.take(model.head(hidden[:, -1])[0])
+
+    def take(self, logits: Tensor) -> None:
+        """Choose the next token from its logits, float32 [V]."""
+        automaton, left = self.job.automaton, self.job.config.max_new_tokens - len(self.committed)
         if automaton is not None:
             allowed = torch.from_numpy(automaton.allowed(self._state, left)).to(logits.device)
             logits = logits.masked_fill(~allowed, -torch.inf)
         token = int(logits.argmax())
-        self._committed.append(token)
-        self._confidence.append(float(logits.softmax(-1)[token]))
+        self.committed.append(token)
+        self.confidence.append(float(logits.softmax(-1)[token]))
         self._ended = token in self._end_token_ids
         if automaton is not None:
             self._state = automaton.advance(self._state, [token])
@@ -71,18 +84,16 @@ class CausalSequence:
 
     def draft(self, chat: Chat) -> Draft:
         """The answer so far."""
-        text = chat.read(self._committed, self._job.prompt.ids)[1]
-        return Draft(len(self._committed), 0, text, list(self._committed))
+        text = chat.read(self.committed, self.job.prompt.ids)[1]
+        return Draft(len(self.committed), 0, text, list(self.committed))
 
     def result(self, chat: Chat) -> GenerationResult:
         """The finished request. Its denoising steps are its forward passes, one a token."""
-        automaton = self._job.automaton
         usage = Usage(
-            prompt_tokens=len(self._job.prompt.ids),
-            completion_tokens=len(self._committed),
+            prompt_tokens=len(self.job.prompt.ids),
+            completion_tokens=len(self.committed),
             canvases=1,
-            denoising_steps=len(self._committed),
+            denoising_steps=len(self.committed),
             seconds=time.perf_counter() - self._started,
         )
-        complete = self._ended or (automaton is not None and automaton.is_accepting(self._state))
-        return finished_result(self._job, chat, self._committed, self._confidence, usage, complete=complete)
+        return finished_result(self.job, chat, self.committed, self.confidence, usage, complete=self.complete)

@@ -74,7 +74,7 @@ class Server:
             *("--max-running-requests", "16", "--log-level", "warning"),
         ]
         if target.type == "cpu":
-            command += ["--max-total-tokens", str(CPU_KV_TOKENS)]
+            command += ["--max-total-tokens", str(CPU_KV_TOKENS), "--sleep-on-idle"]
         self.process = subprocess.Popen(  # noqa: S603
             [*command, *arguments],
             env=_environment(os.environ, target.type),

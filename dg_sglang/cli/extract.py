@@ -11,9 +11,11 @@ from dg_sglang.cli.shared import (
     dump,
     hide_weight_bar,
     json_option,
+    load_engine,
     model_option,
     progress,
     seed_option,
+    url_option,
     write,
 )
 
@@ -22,6 +24,7 @@ from dg_sglang.cli.shared import (
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--schema", required=True, help=SCHEMA_HELP)
 @model_option
+@url_option
 @seed_option
 @click.option("--out", type=click.Path(path_type=Path), help="Also write the JSON to this file.")
 @click.option(
@@ -33,6 +36,7 @@ def extract(
     file: Path,
     schema: str,
     model: str,
+    url: str | None,
     seed: int | None,
     out: Path | None,
     html: Path | None,
@@ -48,7 +52,10 @@ def extract(
             check_writable(option, path, file, Path(schema))
     target = pipelines.resolve_schema(schema)
     hide_weight_bar()
-    result = pipelines.extract(file, target, model=model, seed=seed, password=password, progress=progress)
+    engine = None if url is None else load_engine(model, url)
+    result = pipelines.extract(
+        file, target, engine=engine, model=model, seed=seed, password=password, progress=progress
+    )
     tree = result.to_json()
     if out is not None:
         write("--out", out, dump(tree, "utf-8"))

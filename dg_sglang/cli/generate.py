@@ -8,11 +8,12 @@ import click
 from dg_sglang.cli.shared import (
     SCHEMA_HELP,
     dump,
-    hide_weight_bar,
     json_option,
+    load_engine,
     model_option,
     progress,
     seed_option,
+    url_option,
 )
 from dg_sglang.errors import InputError
 
@@ -23,6 +24,7 @@ from dg_sglang.errors import InputError
 @click.option("--regex", help="A pattern that the whole answer matches.")
 @click.option("--choice", "choices", multiple=True, help="A possible answer; give the option once for each.")
 @model_option
+@url_option
 @click.option("--max-new-tokens", type=click.IntRange(min=1), help="Longest answer, in tokens.")
 @seed_option
 @json_option
@@ -32,6 +34,7 @@ def generate(
     regex: str | None,
     choices: tuple[str, ...],
     model: str,
+    url: str | None,
     max_new_tokens: int | None,
     seed: int | None,
     as_json: bool,
@@ -49,11 +52,7 @@ def generate(
             constraint = grammar.Choice(choices) if regex is None else grammar.Regex(regex)
         grammar.compile_constraint(constraint)  # a bad one fails here, before a model is loaded
     text = _read_stdin() if prompt == "-" else prompt
-    from dg_sglang.engine import Engine
-
-    hide_weight_bar()
-    progress(f"loading {model}")
-    engine = Engine.load(model)
+    engine = load_engine(model, url)
     result = engine.generate(text, constraint=constraint, max_new_tokens=max_new_tokens, seed=seed)
     click.echo(dump(result.to_json(), sys.stdout.encoding) if as_json else result.text)
     usage = result.usage

@@ -4,15 +4,20 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dg_sglang.errors import ConfigError
 
+if TYPE_CHECKING:
+    from dg_sglang.engine import Engine
+    from dg_sglang.remote import SGLangEngine
+
 model_option = click.option(
     "--model", default="nano", show_default=True, help='"nano" (bundled), a checkpoint folder, or a Hugging Face id.'
 )
+url_option = click.option("--url", help="Let the server there answer (dg-sglang serve) instead of loading a model.")
 seed_option = click.option("--seed", type=click.IntRange(min=0), help="Same seed, same result.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 SCHEMA_HELP = "invoice, receipt, a JSON Schema file, or module:Class of a pydantic model."
@@ -31,6 +36,19 @@ def dump(value: Any, encoding: str | None) -> str:
 def progress(message: str) -> None:
     """One line on stderr."""
     click.echo(message, err=True)
+
+
+def load_engine(model: str, url: str | None) -> "Engine | SGLangEngine":
+    """The model in this process, or the server at `url`."""
+    if url is not None:
+        from dg_sglang.remote import SGLangEngine
+
+        return SGLangEngine(url)
+    from dg_sglang.engine import Engine
+
+    hide_weight_bar()
+    progress(f"loading {model}")
+    return Engine.load(model)
 
 
 def hide_weight_bar() -> None:

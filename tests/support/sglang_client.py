@@ -15,10 +15,11 @@ TIMEOUT = 300.0
 
 
 class Client:
-    """One server; `log` is where its output goes."""
+    """One server; `pid` is its main process, `log` where its output goes."""
 
-    def __init__(self, url: str, log: Path) -> None:
+    def __init__(self, url: str, pid: int, log: Path) -> None:
         self.url = url
+        self.pid = pid
         self.log = log
 
     def post(self, path: str, body: dict[str, Any], **options: Any) -> requests.Response:
@@ -78,4 +79,4 @@ def serving(model: str | Path, folder: Path, *arguments: str) -> Iterator[Client
             server.wait_ready(START_TIMEOUT)
         except Exception as error:
             raise RuntimeError(f"{error}\n{log.read_text(errors='replace')[-4000:]}") from error
-        yield Client(server.url, log)
+        yield Client(server.url, server.process.pid, log)

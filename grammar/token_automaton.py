@@ -18,7 +18,6 @@ FAR = np.int32(2**30)
 """The distance of a state from which nothing ends."""
 
 _HASH_SEED = 0x5EED
-_LISTED_SHARE = 64  # a class with more than 1/64 of the vocabulary is found by a scan, not listed
 
 
 class TokenAutomaton:
@@ -28,10 +27,9 @@ class TokenAutomaton:
     the tail tokens (pad and end tokens). Edges carry token sets; tokens that no set tells apart share a class.
 
     source, target, edge_set: int32 [edges], sorted by source; edge_start: int64 [states + 1] bounds per source state.
-    set_start: int64 [sets + 1], set_classes: int32: the classes of each token set.
+    set_start: int64 [sets + 1], set_classes, of the same type as token_class: the classes of each token set.
     token_class: int16 (int32 where classes don't fit) [vocabulary], −1 for tokens in no set.
-    class_start: int64 [classes + 1], class_tokens: int32: the tokens of each class. Large classes are left out (their
-    bounds are equal, and no class is empty): whoever wants their tokens scans token_class.
+    classes: their number; none is empty.
     distance: int32 [states], fewest tokens to an accepting state (0 for finished), FAR where there is no way.
     end_set, tail_set: the numbers of the last two sets, the end tokens and the tail tokens.
     """
@@ -101,7 +99,7 @@ class TokenAutomaton:
         edges = slice(self.edge_start[state], self.edge_start[state + 1])
         closes = (self.distance[self.target[edges]] < available) | (self.edge_set[edges] >= self.end_set)
         # One place more, which the −1 of tokens in no class reads.
-        classes = np.zeros(len(self.class_start), np.bool_)
+        classes = np.zeros(self.classes + 1, np.bool_)
         for number in self.edge_set[edges][closes]:
             classes[self.set_classes[self.set_start[number] : self.set_start[number + 1]]] = True
         return classes[self.token_class]
@@ -157,13 +155,9 @@ class TokenAutomaton:
             signature[tokens] += value
         used = np.flatnonzero(signature)
         _, label = np.unique(signature[used], return_inverse=True)
-        size = np.bincount(label)
-        self.token_class = np.full(len(self.vocabulary), -1, np.int16 if len(size) < 2**15 else np.int32)
+        self.classes = int(label.max()) + 1
+        self.token_class = np.full(len(self.vocabulary), -1, np.int16 if self.classes < 2**15 else np.int32)
         self.token_class[used] = label
-        listed = size <= max(1, len(self.vocabulary) // _LISTED_SHARE)
-        order = np.argsort(label, kind="stable")
-        self.class_tokens = used[order[listed[label[order]]]].astype(np.int32)
-        self.class_start = np.cumsum([0, *np.where(listed, size, 0)]).astype(np.int64)
         members = [np.unique(self.token_class[tokens]) for tokens in token_sets]
         self.set_start = np.cumsum([0, *map(len, members)]).astype(np.int64)
         self.set_classes = np.concatenate(members)

@@ -131,15 +131,13 @@ def _edge_weights(out, i, state, weight, message, log_space, target, edge_set, e
 
 
 @njit(cache=True)
-def set_posteriors(
-    weight, message, log_space, target, edge_set, edge_start, active_start, active, start, limit, tail, widest
-):
+def set_posteriors(weight, message, log_space, target, edge_set, edge_start, active_start, active, start, limit, tail):
     """float64 [L, sets]: the probability that a position takes an edge with this set, given a valid canvas."""
     length, sets = weight.shape
     posterior = np.zeros((length, sets))
     here = np.zeros(message.shape[1])
     there = np.zeros(message.shape[1])
-    share = np.empty(widest)
+    share = np.empty(np.diff(edge_start).max())
     linear = np.empty(sets)
     here[start] = 1.0
     for i in range(length):
@@ -172,17 +170,14 @@ def set_posteriors(
 
 
 @njit(cache=True)
-def draw(
-    uniform, weight, message, log_space, target, edge_set, edge_start, start, limit, tail, widest,
-    logits, log_mass, set_start, set_classes, token_class, class_start, class_tokens,
+def draw_path(
+    uniform, weight, message, log_space, target, edge_set, edge_start, start, limit, tail,
+    log_mass, set_start, set_classes,
 ):  # fmt: skip
-    """One exact joint draw. uniform: float64 [L, 3], for edge, class and token. Returns int64 tokens [L].
-
-    A class without listed tokens (equal bounds in class_start) is found by a scan of token_class.
-    """
+    """The token classes of one exact joint draw: int64 [L]. uniform: float64 [L, 2], for edge and class."""
     length = weight.shape[0]
-    tokens = np.empty(length, np.int64)
-    share = np.empty(widest)
+    label = np.empty(length, np.int64)
+    share = np.empty(np.diff(edge_start).max())
     state = start
     for i in range(length):
         first = edge_start[state]
@@ -190,14 +185,9 @@ def draw(
         edge = first + _pick(share, edge_start[state + 1] - first, total * uniform[i, 0])
         number = edge_set[edge]
         low, high = set_start[number], set_start[number + 1]
-        label = set_classes[low + _pick_log(log_mass[i], set_classes, low, high, uniform[i, 1])]
-        low, high = class_start[label], class_start[label + 1]
-        if high > low:
-            tokens[i] = class_tokens[low + _pick_log(logits[i], class_tokens, low, high, uniform[i, 2])]
-        else:
-            tokens[i] = _pick_scanned(logits[i], token_class, label, uniform[i, 2])
+        label[i] = set_classes[low + _pick_log(log_mass[i], set_classes, low, high, uniform[i, 1])]
         state = target[edge]
-    return tokens
+    return label
 
 
 @njit(cache=True)
@@ -232,31 +222,6 @@ def _pick_log(values, members, low, high, uniform):
             running += part
             if running >= level:
                 break
-    return chosen
-
-
-@njit(cache=True)
-def _pick_scanned(values, token_class, label, uniform):
-    """A token of the class, drawn in proportion to exp(values)."""
-    top = -np.inf
-    for token in range(token_class.shape[0]):
-        if token_class[token] == label:
-            top = max(top, values[token])
-    total = 0.0
-    for token in range(token_class.shape[0]):
-        if token_class[token] == label:
-            total += np.exp(values[token] - top)
-    level = total * uniform
-    running = 0.0
-    chosen = 0
-    for token in range(token_class.shape[0]):
-        if token_class[token] == label:
-            part = np.exp(values[token] - top)
-            if part > 0.0:
-                chosen = token
-                running += part
-                if running >= level:
-                    break
     return chosen
 
 

@@ -1,68 +1,13 @@
-"""Compiled row statistics: what the posterior needs to know of [L, V] logits, in two reads of each row."""
+"""Compiled steps between class statistics and the chain, and from the chain back to tilted rows."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
+from dg_sglang.kernels.float32 import EXP_FLOOR, exp, load
+
 TINY = 1e-280
-
-
-@njit(cache=True)
-def class_statistics(logits, token_class, classes):
-    """Per position and token class, under p = softmax(logits), in nats.
-
-    logits: float32 [L, V]; token_class: int32 [V], −1 for tokens outside every class.
-    Returns float64 [L, classes] log_mass (log Σ p), mean_log (the class's own mean of log p), best_log (max log p),
-    and int32 [L, classes] best (its token). A class whose logits are all −inf has log_mass −inf.
-    """
-    length, width = logits.shape
-    log_mass = np.empty((length, classes))
-    mean_log = np.empty((length, classes))
-    best_log = np.empty((length, classes))
-    best = np.empty((length, classes), np.int32)
-    top = np.empty(classes + 1)
-    total = np.empty(classes + 1)
-    moment = np.empty(classes + 1)
-    for i in range(length):
-        top[:] = -np.inf
-        total[:] = 0.0
-        moment[:] = 0.0
-        best[i] = -1
-        for token in range(width):
-            label = token_class[token]
-            value = logits[i, token]
-            if label < 0:
-                if value > top[classes]:
-                    top[classes] = value
-            elif value > top[label]:
-                top[label] = value
-                best[i, label] = token
-        for token in range(width):
-            label = token_class[token]
-            if label < 0:
-                label = classes
-            value = logits[i, token]
-            if value > -np.inf:
-                weight = np.exp(value - top[label])
-                total[label] += weight
-                moment[label] += weight * value
-        peak = top.max()
-        norm = 0.0
-        for label in range(classes + 1):
-            if total[label] > 0.0:
-                norm += total[label] * np.exp(top[label] - peak)
-        log_norm = peak + np.log(norm)
-        for label in range(classes):
-            if total[label] > 0.0:
-                log_mass[i, label] = top[label] + np.log(total[label]) - log_norm
-                mean_log[i, label] = moment[label] / total[label] - log_norm
-                best_log[i, label] = top[label] - log_norm
-            else:
-                log_mass[i, label] = -np.inf
-                mean_log[i, label] = 0.0
-                best_log[i, label] = -np.inf
-    return log_mass, mean_log, best_log, best
 
 
 @njit(cache=True)
@@ -138,3 +83,38 @@ def class_tilt(set_posterior, set_mass, set_start, set_classes, classes):
             if total[label] > 0.0:
                 tilt[i, label] += np.log(total[label])
     return tilt
+
+
+@njit(cache=True)
+def tilted_logits(rows, temperature, tilt, token_class, floor, out):
+    """Scaled logits + tilt [R, classes + 1] (the last column for tokens in no class), not below floor, into out."""
+    low = np.float32(floor)
+    for i in range(rows.shape[0]):
+        row, table, target = rows[i], tilt[i], out[i]
+        for j in range(target.size):
+            value = load(row[j]) / temperature[i] + table[token_class[j]]
+            target[j] = value if value > low else low
+
+
+@njit(cache=True)
+def probabilities(rows, temperature, log_norm, low, out):
+    """exp(scaled logits − log_norm) of the columns from low on."""
+    for i in range(rows.shape[0]):
+        row, norm, target = rows[i, low : low + out.shape[1]], np.float32(log_norm[i]), out[i]
+        for j in range(target.size):
+            target[j] = _probability(load(row[j]) / temperature[i] - norm)
+
+
+@njit(cache=True)
+def tilted_probabilities(rows, temperature, log_norm, tilt, token_class, low, out):
+    """The same, times exp(tilt)."""
+    labels = token_class[low : low + out.shape[1]]
+    for i in range(rows.shape[0]):
+        row, norm, table, target = rows[i, low : low + out.shape[1]], np.float32(log_norm[i]), tilt[i], out[i]
+        for j in range(target.size):
+            target[j] = _probability(load(row[j]) / temperature[i] - norm + table[labels[j]])
+
+
+@njit(cache=True)
+def _probability(log_p):
+    return exp(log_p) if log_p > EXP_FLOOR else np.float32(0.0)

@@ -17,6 +17,7 @@ from dg_sglang.grammar import (
     Vocabulary,
     compile_constraint,
 )
+from dg_sglang.kernels import cpu
 
 STRINGS = Vocabulary([None, None, b'"', b"a", b"b", b'"a', b'b"', b"ab"])
 NUMBERS = Vocabulary([None, None, b"[", b"1", b"0", b",", b"]", b"1,"])
@@ -180,12 +181,10 @@ def test_no_underflow_and_no_nan(temperature, dtype):
 
 
 def test_log_space_and_scaled_messages_agree(monkeypatch):
-    from dg_sglang.grammar import posterior as module
-
     _, _, automaton = automaton_of("string")
     results = []
     for linear_range in (640.0, -1e9):
-        monkeypatch.setattr(module, "_LINEAR_RANGE", linear_range)
+        monkeypatch.setattr(cpu, "LINEAR_RANGE", linear_range)
         posterior = CanvasPosterior(automaton, LENGTH, start=automaton.start, remaining=1)
         posterior.update(logits_of(4))
         draw = posterior.draw(torch.Generator().manual_seed(5))

@@ -4,12 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dg_sglang.pipelines.batch.run import BatchSummary, extract_many
     from dg_sglang.pipelines.document import Document, Limits, load_document
     from dg_sglang.pipelines.evidence import Evidence
     from dg_sglang.pipelines.extraction import ExtractionResult, extract
     from dg_sglang.pipelines.schemas import Invoice, Receipt, resolve_schema
 
 __all__ = [
+    "BatchSummary",
     "Document",
     "Evidence",
     "ExtractionResult",
@@ -17,17 +19,20 @@ __all__ = [
     "Limits",
     "Receipt",
     "extract",
+    "extract_many",
     "load_document",
     "resolve_schema",
 ]
 
 _MODULES = {
+    "BatchSummary": "batch.run",
     "Document": "document",
     "Limits": "document",
     "load_document": "document",
     "Evidence": "evidence",
     "ExtractionResult": "extraction",
     "extract": "extraction",
+    "extract_many": "batch.run",
     "Invoice": "schemas",
     "Receipt": "schemas",
     "resolve_schema": "schemas",

@@ -27,7 +27,7 @@ PAGE_BREAK = "\n\n"
 class Limits:
     """What a document may cost. Exceeding one is a DocumentError that names it."""
 
-    max_pages: int = 100
+    max_pages: int = 1000
     max_bytes: int = 200_000_000
     max_pixels: int = 100_000_000
     """Of one image, or of one embedded image that OCR would have to decode."""

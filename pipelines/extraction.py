@@ -11,6 +11,7 @@ from dg_sglang.errors import ExtractionError
 from dg_sglang.pipelines.canvas_schema import SOURCE, SPAN_KINDS, canvas_schema, prompt_fields
 from dg_sglang.pipelines.confidence import leaf_confidences
 from dg_sglang.pipelines.document import Document, Limits, load_document
+from dg_sglang.pipelines.engines import EngineSpec, TextEngine
 from dg_sglang.pipelines.evidence import Evidence, Path
 from dg_sglang.pipelines.normalise import conventions_of, pieces
 from dg_sglang.pipelines.planner import Group, fit_document, plan_groups
@@ -20,7 +21,6 @@ from dg_sglang.pipelines.schema_tree import schema_tree
 from dg_sglang.pipelines.segments import Segment, segments_of
 
 if TYPE_CHECKING:
-    from dg_sglang.engine import Engine
     from dg_sglang.pipelines.dates import DateOrder
     from dg_sglang.pipelines.numbers import DecimalMark
     from dg_sglang.results import GenerationResult, Usage
@@ -74,7 +74,7 @@ def extract(
     source: str | FilePath | Document,
     schema: Any,
     *,
-    engine: "Engine | None" = None,
+    engine: TextEngine | None = None,
     model: str = "nano",
     seed: int | None = None,
     password: str | None = None,
@@ -107,11 +107,9 @@ def extract(
     if not isinstance(source, Document):
         source = load_document(source, password=password, limits=limits, progress=progress)
     if engine is None:
-        from dg_sglang.engine import Engine
-
         if progress:
             progress(f"loading {model}")
-        engine = Engine.load(model)
+        engine = EngineSpec(model).load()
     groups = plan_groups(root, engine.canvas_length, engine.count_tokens)
     document, warnings = fit_document(source, groups, engine.max_context, engine.count_tokens)
     segments = segments_of(document)

@@ -6,11 +6,18 @@ form; there is no tolerance. Missing counts as null. A correct null is a correct
 precision, a missed one recall; so do surplus and missing records. Only fields that the truth names are scored.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from dg_sglang.pipelines.document import Box
 from dg_sglang.pipelines.evidence import Evidence
+
+Kind = Literal["text", "date", "number", "boolean", "null"]
+PlacedBox = tuple[int, Box]
+"""A page's number and a box on it, in PDF points."""
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True)
@@ -38,10 +45,30 @@ class Score:
 
 def score_fields(predicted: Mapping[str, Any], gold: Mapping[str, Any], *, relaxed: bool = False) -> Score:
     """Score all fields that `gold` names; both are JSON values. `relaxed` ignores case and punctuation in strings."""
-    total = Score()
-    for name, truth in gold.items():
-        total += _score(predicted.get(name), truth, relaxed)
-    return total
+    return _total(_field_cells(predicted, gold, relaxed))
+
+
+def score_kinds(predicted: Mapping[str, Any], gold: Mapping[str, Any]) -> dict[Kind, Score]:
+    """The same cells by kind: of the truth's value or, where that is null or a record is surplus, of the prediction's.
+
+    Strings that are ISO dates count as dates. A correct null is of kind "null".
+    """
+    scores: dict[Kind, Score] = {}
+    for kind, score in _field_cells(predicted, gold, False):
+        scores[kind] = scores.get(kind, Score()) + score
+    return scores
+
+
+def score_boxes(predicted: Sequence[PlacedBox], gold: Sequence[PlacedBox]) -> Score:
+    """Score one field's boxes, which may cover words on one side and whole lines on the other.
+
+    A predicted box is right if its middle lies in a gold box of the same page; a gold box is found if it holds the
+    middle of a predicted one, or its own lies in one. `right` counts the gold boxes found and `predicted` is scaled so
+    that precision is the share of right predicted boxes.
+    """
+    right = sum(any(_holds(truth, box) for truth in gold) for box in predicted)
+    found = sum(any(_holds(truth, box) or _holds(box, truth) for box in predicted) for truth in gold)
+    return Score(found, found + len(predicted) - right, len(gold))
 
 
 def null_cells(predicted: Mapping[str, Any], gold: Mapping[str, Any]) -> tuple[int, int]:
@@ -95,34 +122,66 @@ def assign(costs: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
     return sorted((owner[j] - 1, j - 1) for j in range(1, columns + 1) if owner[j])
 
 
-def _score(predicted: Any, gold: Any, relaxed: bool) -> Score:
+Cells = list[tuple[Kind, Score]]
+
+
+def _total(cells: Cells) -> Score:
+    return sum((score for _, score in cells), Score())
+
+
+def _field_cells(predicted: Mapping[str, Any], gold: Mapping[str, Any], relaxed: bool) -> Cells:
+    return [cell for name, truth in gold.items() for cell in _cells(predicted.get(name), truth, relaxed)]
+
+
+def _cells(predicted: Any, gold: Any, relaxed: bool) -> Cells:
     if isinstance(gold, Mapping):
-        return score_fields(predicted if isinstance(predicted, Mapping) else {}, gold, relaxed=relaxed)
+        return _field_cells(predicted if isinstance(predicted, Mapping) else {}, gold, relaxed)
     if isinstance(gold, list):
-        return _score_records(predicted if isinstance(predicted, list) else [], gold, relaxed)
+        return _record_cells(predicted if isinstance(predicted, list) else [], gold, relaxed)
+    if predicted is None and gold is None:
+        return [("null", Score(1, 1, 1))]
     if predicted is None or gold is None:
-        return Score(1, 1, 1) if predicted is gold else Score(0, int(predicted is not None), int(gold is not None))
-    return Score(int(_equal(predicted, gold, relaxed)), 1, 1)
+        return [(_kind(predicted if gold is None else gold), Score(0, int(gold is None), int(predicted is None)))]
+    return [(_kind(gold), Score(int(_equal(predicted, gold, relaxed)), 1, 1))]
 
 
-def _score_records(predicted: Sequence[Any], gold: Sequence[Any], relaxed: bool) -> Score:
-    scores = [[_score(one, truth, relaxed) for truth in gold] for one in predicted]
-    pairs = assign([[-score.right for score in row] for row in scores])
-    total = sum((scores[i][j] for i, j in pairs), Score())
-    paired = {i for i, _ in pairs}, {j for _, j in pairs}
+def _record_cells(predicted: Sequence[Any], gold: Sequence[Any], relaxed: bool) -> Cells:
+    table = [[_cells(one, truth, relaxed) for truth in gold] for one in predicted]
+    pairs = assign([[-_total(cells).right for cells in row] for row in table])
+    cells = [cell for i, j in pairs for cell in table[i][j]]
+    rows, columns = {i for i, _ in pairs}, {j for _, j in pairs}
     names = {name for truth in gold if isinstance(truth, Mapping) for name in truth}
-    surplus = (one for i, one in enumerate(predicted) if i not in paired[0])
-    missing = (one for j, one in enumerate(gold) if j not in paired[1])
-    return total + Score(0, sum(_filled(one, names) for one in surplus), sum(_filled(one, names) for one in missing))
+    surplus = [value for i, one in enumerate(predicted) if i not in rows for value in _filled(one, names)]
+    missing = [value for j, one in enumerate(gold) if j not in columns for value in _filled(one, names)]
+    cells += [(_kind(value), Score(0, 1, 0)) for value in surplus]
+    return cells + [(_kind(value), Score(0, 0, 1)) for value in missing]
 
 
-def _filled(record: Any, names: set[str]) -> int:
-    """Cells of a record that are not null; only those that the truth names, where it names any."""
+def _filled(record: Any, names: set[str]) -> Iterator[Any]:
+    """The values of a record that are not null; only those that the truth names, where it names any."""
     if isinstance(record, Mapping):
-        return sum(_filled(value, set()) for name, value in record.items() if not names or name in names)
-    if isinstance(record, list):
-        return sum(_filled(value, set()) for value in record)
-    return int(record is not None)
+        for name, value in record.items():
+            if not names or name in names:
+                yield from _filled(value, set())
+    elif isinstance(record, list):
+        for value in record:
+            yield from _filled(value, set())
+    elif record is not None:
+        yield record
+
+
+def _kind(value: Any) -> Kind:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    return "date" if isinstance(value, str) and _DATE.fullmatch(value) else "text"
+
+
+def _holds(outer: PlacedBox, inner: PlacedBox) -> bool:
+    """Whether the middle of `inner` lies in `outer`."""
+    (page, (left, top, right, bottom)), (other, (x0, y0, x1, y1)) = outer, inner
+    return page == other and left <= (x0 + x1) / 2 <= right and top <= (y0 + y1) / 2 <= bottom
 
 
 def _equal(one: Any, other: Any, relaxed: bool) -> bool:

@@ -4,7 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from dg_sglang.pipelines.evaluation import Score, assign, grounded_leaves, null_cells, score_fields
+from dg_sglang.pipelines.evaluation import (
+    Score,
+    assign,
+    grounded_leaves,
+    null_cells,
+    score_boxes,
+    score_fields,
+    score_kinds,
+)
 from dg_sglang.pipelines.evidence import Evidence
 
 COSTS = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
@@ -76,3 +84,34 @@ def test_shares() -> None:
         "d": Evidence("none"),
     }
     assert grounded_leaves(evidence) == (2, 3)
+
+
+def test_the_same_cells_by_kind() -> None:
+    gold = {"day": "2024-05-03", "total": 9.5, "paid": True, "name": "Muster", "note": None, "rows": [{"x": 1}]}
+    found = gold | {"day": "2024-05-04", "note": "invented", "rows": [{"x": 1}, {"x": "two"}]}
+    assert score_kinds(found, gold) == {
+        "date": Score(0, 1, 1),
+        "number": Score(2, 2, 2),
+        "boolean": Score(1, 1, 1),
+        "text": Score(1, 3, 1),
+    }
+    assert score_kinds(gold, gold)["null"] == Score(1, 1, 1)
+    kinds = score_kinds(found, gold).values()
+    assert sum(kinds, Score()) == score_fields(found, gold)
+
+
+LINE = (1, (0.0, 0.0, 100.0, 10.0))
+
+
+@pytest.mark.parametrize(
+    ("predicted", "score"),
+    [
+        ([LINE], Score(1, 1, 1)),
+        ([(1, (0, 0, 20, 10)), (1, (25, 0, 50, 10))], Score(1, 1, 1)),
+        ([(1, (0, 0, 20, 10)), (1, (0, 40, 20, 50))], Score(1, 2, 1)),
+        ([(2, (0, 0, 100, 10))], Score(0, 1, 1)),
+        ([], Score(0, 0, 1)),
+    ],
+)
+def test_boxes_of_words_lie_in_boxes_of_lines(predicted: list[tuple[int, tuple[float, ...]]], score: Score) -> None:
+    assert score_boxes(predicted, [LINE]) == score  # type: ignore[arg-type]

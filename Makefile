@@ -5,7 +5,7 @@ VENV   ?= .venv
 # Installed first and pinned, so that pip doesn't choose another build on its way through the dependencies.
 # Any pip arguments do, for example: make demo TORCH='torch --index-url https://download.pytorch.org/whl/cpu'
 TORCH  ?= torch==2.13.0
-EXTRAS ?= documents,dev
+EXTRAS ?= api,documents,dev
 
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed-$(EXTRAS)-$(firstword $(shell cksum pyproject.toml))
@@ -17,7 +17,7 @@ LINTED := build/lint
 
 help:
 	@echo "make demo       extract examples/invoice.pdf and print the typed result with its evidence"
-	@echo "make test       lint, type check, import contract and every test"
+	@echo "make test       lint, type check, import contract and every test, SGLang's server included"
 	@echo "make test-fast  the tests that take no longer than a few seconds each"
 	@echo "make lint       ruff, mypy and the import contract"
 	@echo "make format     ruff format and its safe fixes"
@@ -38,11 +38,13 @@ demo: install
 	$(BIN)/dg-sglang doctor
 	$(BIN)/dg-sglang extract examples/invoice.pdf --schema invoice --seed 0
 
+# SGLang pins other versions than ours, so the tests of the server run in an environment of their own.
 test: lint
-	$(PYTEST)
+	$(PYTEST) --ignore=tests/sglang
+	python=$$($(PYTHON) tests/sglang/environment.py --torch '$(TORCH)') && $$python -m pytest tests/sglang
 
 test-fast: install
-	$(PYTEST) -m "not slow"
+	$(PYTEST) --ignore=tests/sglang -m "not slow"
 
 # mypy and import-linter read packages from folders, so they get a copy laid out as it is installed.
 lint: install

@@ -44,6 +44,7 @@ def make_tokenizer(folder: Path) -> None:
     extra = {}
     for (name, letter), tokens in zip((("image", "i"), ("audio", "a")), names.values(), strict=True):
         extra |= dict(zip((f"{name}_token", f"bo{letter}_token", f"eo{letter}_token"), tokens, strict=True))
+    extra["video_token"] = "<|video|>"
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=inner,
         bos_token="<bos>",
@@ -153,7 +154,13 @@ def make_tiny_checkpoint(
     } | generation
     (folder / "generation_config.json").write_text(json.dumps(settings))
     images = Gemma4ImageProcessorPil(max_soft_tokens=70).to_dict() | {"resample": 3}
-    processor = {"processor_class": "Gemma4Processor", "image_seq_length": 70, "image_processor": images}
+    processor = {
+        "processor_class": "Gemma4Processor",
+        "image_seq_length": 70,
+        "image_processor": images,
+        "feature_extractor": {"feature_extractor_type": "Gemma4AudioFeatureExtractor"},
+        "video_processor": {"video_processor_type": "Gemma4VideoProcessor"},
+    }
     (folder / "processor_config.json").write_text(json.dumps(processor))
     if policy is not None:
         (folder / "dg_sglang_config.json").write_text(json.dumps({"policy": policy}))

@@ -68,9 +68,11 @@ class Examples:
         drawn.sort(key=lambda tokens: (len(tokens) // 64, len(tokens.answer)))
         groups: list[list[Tokens]] = [[]]
         for tokens in drawn:
-            if groups[-1] and max(map(len, [*groups[-1], tokens])) * (len(groups[-1]) + 1) > budget:
+            if len(groups[-1]) > 1 and max(map(len, [*groups[-1], tokens])) * (len(groups[-1]) + 1) > budget:
                 groups.append([])
             groups[-1].append(tokens)
+        if len(groups[-1]) == 1 < len(groups):
+            groups[-2] += groups.pop()  # a batch of one would be compiled apart
         rng.shuffle(groups)
         full_length = 0.15 if progress < 0.6 else 0.3
         for group in groups:
@@ -92,6 +94,7 @@ def held_out(tokenizer: Tokenizer, pools: Pools, config: NanoConfig, count: int 
     }
 
 
+@torch.compiler.set_stance("force_eager")  # its few batches are not worth compiling for
 @torch.no_grad()
 def evaluate(model: Nano, batches: dict[str, Batch]) -> dict[str, float]:
     """Accuracy of value tokens in noisy canvases by noise level (one forward), and of causal answer tokens."""

@@ -7,14 +7,17 @@ from pathlib import Path
 import pytest
 import torch
 from data import collate, corrupt, corrupt_behind, corrupt_evenly, draw_tokens, prompt_ids, tokenise
+from documents import KINDS, write_document
 from export import CHECKPOINT, export, load_model, to_transformers
 from generator import make_example
 from layout import MAX_GAP, collapse
 from model import Nano, NanoConfig
 from optimizer import orthogonalised
 from pools import load_pools
+from receipts import receipt
 from tokenizer import JSON_TOKENS, PAD, SPECIAL_TOKENS, TURN_END
 from tokenizers import Tokenizer
+from writer import Writer
 
 from dg_sglang.pipelines.prompt import Field
 
@@ -83,6 +86,33 @@ class TestGenerator:
         rows = {len(value) for example in drawn for value in example.value.values() if isinstance(value, list)}
         assert {0, 1, 2, 3, 4, 5, 6} <= rows
 
+    def test_draws_every_kind_of_document(self, pools):
+        rng = random.Random(8)
+        documents = [write_document(rng, pools, 2) for _ in range(400)]
+        assert {document.kind for document in documents} == set(KINDS) - {"e_invoice"}
+        blank = [document for document in documents if document.blank]
+        assert len(blank) > 10
+        for document in blank:
+            assert not {fact.concept for fact in document.facts} & set(document.blank)
+        shares = {kind: sum(document.kind == kind for document in documents) / 400 for kind in ("invoice", "receipt")}
+        assert shares["invoice"] > 0.3
+        assert shares["receipt"] > 0.2
+
+    def test_reaches_the_longest_examples(self, pools, tokenizer):
+        lengths = [len(tokenise(tokenizer, example)) for example in examples(pools, 150)]
+        assert max(lengths) > 1200
+        rng = random.Random(1)
+        assert all(len(draw_tokens(rng, tokenizer, pools, 2, 500)) <= 500 for _ in range(20))
+
+    def test_receipts_end_in_their_total(self, pools):
+        rng = random.Random(2)
+        for _ in range(60):
+            writer = Writer(rng, pools, held_out=False)
+            receipt(writer)
+            facts = {fact.concept: fact.value for fact in writer.finished("receipt").facts}
+            if "grand_total" in facts and not writer.style.noise:
+                assert facts["grand_total"] == writer.style.number(writer.due)
+
     def test_text_looks_like_an_extractors(self, pools):
         for example in examples(pools, 100):
             lines = example.document.text.split("\n")
@@ -143,6 +173,10 @@ class TestData:
     def test_corruption(self, tokenizer, pools):
         rng = random.Random(4)
         batch = collate(rng, [draw_tokens(rng, tokenizer, pools, 0, 400) for _ in range(16)], 4, 128, shorten=True)
+        runs = corrupt(batch, 1024, torch.Generator().manual_seed(1)).noisy
+        edges = (runs[:, 1:] & ~runs[:, :-1]).sum(1)
+        assert edges.max() > 4  # several runs of noise in a canvas
+        assert edges.min() <= 1  # nothing but noise behind a clean beginning
         for corruption, extra in ((corrupt, {}), (corrupt_behind, {}), (corrupt_evenly, {"level": 0.5})):
             state = corruption(batch, 1024, torch.Generator().manual_seed(0), **extra)
             assert torch.equal(state.canvas[~state.noisy], batch.target[~state.noisy])
@@ -243,6 +277,7 @@ def test_smoke_training(runs, tmp_path):
     for name in ("pools.json", "tokenizer.json"):
         (folder / name).write_bytes((runs / name).read_bytes())
     command = [sys.executable, NANO / "train.py", "--runs", folder, "--tokens", "600", "--save-every", "0.2"]
+    command += ["--no-compile"]  # compiling takes longer than these few steps
     for minutes in ("0.5", "0.7"):  # the second run goes on where the first one stopped
         subprocess.run([*command, "--minutes", minutes], check=True, capture_output=True)
     lines = [json.loads(line) for line in (folder / "last.jsonl").read_text().splitlines()]

@@ -10,13 +10,16 @@ from torch import Tensor
 
 if TYPE_CHECKING:
     from dg_sglang.config import GenerationConfig
+    from dg_sglang.kernels.tables import RowStatistics
 
 
 class Posterior(Protocol):
     """The joint distribution of a canvas under a constraint, as `dg_sglang.grammar.CanvasPosterior` computes it."""
 
-    def update(self, logits: Tensor) -> None:
-        """Take this step's temperature-scaled logits, float32 [L, V]."""
+    def update(
+        self, logits: Tensor, temperature: Tensor | None = None, *, scaled: Tensor | None = None
+    ) -> RowStatistics:
+        """Take this step's logits [L, V] and temperature [L]; `scaled` [L, V] gets their quotient."""
 
     def draw(self, generator: torch.Generator) -> Tensor:
         """One exact joint draw, int64 [L]."""
@@ -27,8 +30,11 @@ class Posterior(Protocol):
     def entropy(self) -> Tensor:
         """Entropies of the tilted marginals, float32 [L], nats."""
 
-    def tilted_logits(self) -> Tensor:
-        """Log of the tilted marginals up to a constant per row, finite, [L, V]."""
+    def log_probability(self, tokens: Tensor) -> Tensor:
+        """Log of the tilted marginals of tokens [L], float32 [L], finite."""
+
+    def tilted_logits(self, *, floor: float = ..., out: Tensor | None = None) -> Tensor:
+        """Log of the tilted marginals up to a constant per row, finite, [L, V], nothing below `floor`."""
 
 
 class CanvasState:

@@ -16,6 +16,7 @@ Stop = Literal["confident", "mode"]
 Tail = Literal["unscored", "scored"]
 Mode = Literal["diffusion", "causal"]
 Whitespace = Literal["json", "compact"]
+Sampling = Literal["inversion", "multinomial"]
 
 CHECKPOINT_SETTINGS_FILE = "dg_sglang_config.json"
 
@@ -113,6 +114,9 @@ class GenerationConfig:
             (`LinearTemperatureScheduleLogitsProcessor`).
         stability_threshold: steps for which the best canvas must not have changed before a canvas may stop early.
         confidence_threshold: nats; a stable canvas stops when its mean entropy is below (0 never stops early).
+        sampling: how draft tokens are drawn without a constraint. "inversion" takes one random number a position;
+            "multinomial" (torch's) one for every token of the vocabulary, in the order of transformers' `generate`:
+            with the same seed on the same device it gives the same tokens, many times slower.
         policy: what reads raw and what reads tilted marginals under a constraint.
     """
 
@@ -124,6 +128,7 @@ class GenerationConfig:
     t_min: float = 0.4
     stability_threshold: int = 1
     confidence_threshold: float = 0.005
+    sampling: Sampling = "inversion"
     policy: Policy = field(default_factory=Policy)
 
     def __post_init__(self) -> None:
@@ -137,6 +142,7 @@ class GenerationConfig:
             raise ConfigError(f"t_min must not exceed t_max, got {self.t_min} > {self.t_max}")
         _check_int("stability_threshold", self.stability_threshold, 0)
         _check_number("confidence_threshold", self.confidence_threshold)
+        _check_choice("sampling", self.sampling, Sampling)
         if not isinstance(self.policy, Policy):
             raise ConfigError(f"policy must be a Policy (or a mapping of its settings), got {self.policy!r}")
 

@@ -1,12 +1,14 @@
-"""The entropy-bound sampler with an optional constraint over the whole canvas: pure torch, one row per request.
+"""The entropy-bound sampler with an optional constraint over the whole canvas, one row per request.
 
 Without a constraint a step does what transformers' `_denoising_step` does for a batch of one (temperature schedule,
-multinomial draft, entropy-bound acceptance, uniform renoise, stable-and-confident stop), with the same operations on
-the same shapes in the same order, so that equal random numbers give equal tokens, bit for bit.
+independent draft, entropy-bound acceptance, uniform renoise, stable-and-confident stop). With sampling="multinomial" it
+uses random numbers as upstream does, so that equal seeds give equal tokens.
 
 With one, `CanvasPosterior` replaces independent draws by joint ones: the draft is an exact joint draw, the canvas that
 would be committed is the joint mode, and `Policy` says what acceptance, self-conditioning and stopping read. Exactness
 holds per step; the trajectory is not the model's law conditioned on the constraint (arXiv 2609.35609).
+
+Everything that reads whole rows of logits is in `dg_sglang.kernels`.
 """
 
 from collections.abc import Sequence
@@ -15,9 +17,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dg_sglang import kernels
 from dg_sglang.canvas import CanvasState, Posterior
 from dg_sglang.config import Policy
 from dg_sglang.errors import CheckpointError
+from dg_sglang.kernels.tables import RowStatistics
 
 # The lowest self-conditioning logit: finite in float16 too, and exp(-30000) is 0, so that no softmax meets -inf or NaN.
 _FLOOR = -3e4
@@ -54,7 +58,7 @@ def denoise_step(logits: Tensor, states: Sequence[CanvasState], *, dtype: torch.
     """
     conditioning = torch.empty(logits.shape, dtype=dtype, device=logits.device)
     for row, state in enumerate(states):
-        conditioning[row] = _denoise(logits[row : row + 1], state)
+        _denoise(logits[row], state, conditioning[row])
         state.pin(conditioning[row], _FLOOR)
     return StepOutput(
         tokens=torch.cat([state.tokens for state in states]),
@@ -63,65 +67,92 @@ def denoise_step(logits: Tensor, states: Sequence[CanvasState], *, dtype: torch.
     )
 
 
-def _denoise(logits: Tensor, state: CanvasState) -> Tensor:
-    """One step of one request: `logits` [1, L, V] → self-conditioning logits [L, V] in float32."""
-    scaled = logits.float() / temperature(state)
-    if not bool(scaled.amax(dim=-1).isfinite().all()):
-        raise CheckpointError(
-            "the model's logits are not finite: the weights are damaged, or this dtype overflows (load with float32)"
-        )
-    reading = _read_free(scaled, state) if state.posterior is None else _read_joint(scaled, state, state.posterior)
+def _denoise(logits: Tensor, state: CanvasState, conditioning: Tensor) -> None:
+    """One step of one request: `logits` [L, V]; fills its self-conditioning logits [L, V]."""
+    heat = temperature(state).expand(len(logits))
+    if state.posterior is None:
+        reading = _read_free(logits, heat, state, conditioning)
+    else:
+        reading = _read_joint(logits, heat, state, conditioning, state.posterior)
     state.advance(state.hold(reading.best))
     if state.done or _may_stop(state, reading.entropy):
-        state.finish(_confidence(scaled, state))
+        state.finish(_log_probability(logits, heat, reading.log_norm, state).exp()[None])
     state.tokens = state.hold(torch.where(reading.accepted, reading.draft, state.noise(state.length)))
-    return reading.conditioning
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """What one step makes of the logits; all [1, L] but `conditioning` [L, V]."""
+    """What one step makes of the logits; all [1, L], but log_norm [L]."""
 
     draft: Tensor
     best: Tensor
     entropy: Tensor
     accepted: Tensor
-    conditioning: Tensor
+    log_norm: Tensor
 
 
-def _read_free(scaled: Tensor, state: CanvasState) -> _Reading:
-    """Independent draws and the argmax, as upstream. `scaled` is [1, L, V]."""
-    entropy = state.settle(log_probabilities(scaled)[1])
-    probabilities = torch.softmax(scaled, dim=-1)[0]
+def _read_free(logits: Tensor, heat: Tensor, state: CanvasState, conditioning: Tensor) -> _Reading:
+    """Independent draws and the argmax."""
+    rows = kernels.backend(logits.device).row_statistics(logits, heat, scaled=conditioning)
+    _check_finite(rows)
+    entropy = state.settle(rows.entropy[None])
     return _Reading(
-        draft=torch.multinomial(probabilities, num_samples=1, generator=state.generator).T,
-        best=torch.argmax(scaled, dim=-1),
+        draft=_draft(logits, heat, rows, state),
+        best=rows.best[None],
         entropy=entropy,
         accepted=accept(entropy, state.config.entropy_bound),
-        conditioning=scaled[0],
+        log_norm=rows.log_norm,
     )
 
 
-def _read_joint(scaled: Tensor, state: CanvasState, posterior: Posterior) -> _Reading:
+def _draft(logits: Tensor, heat: Tensor, rows: RowStatistics, state: CanvasState) -> Tensor:
+    generator = state.generator
+    if state.config.sampling == "multinomial":
+        probabilities = torch.softmax(logits.float() / heat[:, None], dim=-1)
+        return torch.multinomial(probabilities, num_samples=1, generator=generator).T
+    uniform = torch.rand(len(logits), dtype=torch.float64, generator=generator, device=generator.device)
+    drawn: Tensor = kernels.backend(logits.device).draw_tokens(rows, uniform)
+    return drawn[None]
+
+
+def _read_joint(
+    logits: Tensor, heat: Tensor, state: CanvasState, conditioning: Tensor, posterior: Posterior
+) -> _Reading:
     """Joint draw and joint mode under the constraint; the policy says who reads tilted marginals."""
     policy = state.config.policy
-    posterior.update(scaled[0] if policy.flatten == 1.0 else scaled[0] * policy.flatten)
-    tilted = policy.accept == "tilted"
-    entropy = state.settle(posterior.entropy()[None] if tilted else log_probabilities(scaled)[1])
+    scaled = conditioning if policy.condition == "raw" else None
+    if policy.flatten == 1.0:
+        rows = posterior.update(logits, heat, scaled=scaled)
+    else:
+        rows = kernels.backend(logits.device).row_statistics(logits, heat, scaled=scaled)
+        posterior.update(logits, heat / policy.flatten)
+    _check_finite(rows)
+    entropy = state.settle((posterior.entropy() if policy.accept == "tilted" else rows.entropy)[None])
+    if policy.condition == "tilted":
+        posterior.tilted_logits(floor=_FLOOR, out=conditioning)
     bound = state.config.entropy_bound if policy.entropy_bound is None else policy.entropy_bound
     return _Reading(
         draft=posterior.draw(state.generator)[None],
         best=posterior.mode()[None],
         entropy=entropy,
         accepted=accept(entropy, bound, within_window(entropy, policy)),
-        conditioning=posterior.tilted_logits().clamp(min=_FLOOR) if policy.condition == "tilted" else scaled[0],
+        log_norm=rows.log_norm,
     )
 
 
-def _confidence(scaled: Tensor, state: CanvasState) -> Tensor:
-    """The probability of each token of `state.best` under this step's marginals, float32 [1, L]."""
-    logits = scaled if state.posterior is None else state.posterior.tilted_logits()[None]
-    return log_probabilities(logits)[0].gather(-1, state.best[..., None])[..., 0].exp()
+def _check_finite(rows: RowStatistics) -> None:
+    if not bool(rows.log_norm.isfinite().all()):
+        raise CheckpointError(
+            "the model's logits are not finite: the weights are damaged, or this dtype overflows (load with float32)"
+        )
+
+
+def _log_probability(logits: Tensor, heat: Tensor, log_norm: Tensor, state: CanvasState) -> Tensor:
+    """Of each token of `state.best` under this step's marginals, tilted ones under a constraint: float32 [L]."""
+    if state.posterior is not None:
+        return state.posterior.log_probability(state.best[0])
+    own = logits.gather(-1, state.best[0, :, None])[:, 0].float() / heat
+    return (own - log_norm).float()
 
 
 def temperature(state: CanvasState) -> Tensor:
@@ -132,12 +163,6 @@ def temperature(state: CanvasState) -> Tensor:
     config = state.config
     left = torch.tensor(config.max_denoising_steps - state.steps, dtype=torch.int32, device=state.generator.device)
     return config.t_min + ((config.t_max - config.t_min) * (left / config.max_denoising_steps))
-
-
-def log_probabilities(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Normalised logits [..., V] and their entropy [...] in nats, rounded as `torch.distributions.Categorical` does."""
-    normalised = logits - logits.logsumexp(dim=-1, keepdim=True)
-    return normalised, -(normalised * torch.softmax(normalised, dim=-1)).sum(-1)
 
 
 def accept(entropy: Tensor, bound: float, allowed: Tensor | None = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Without a constraint, one request gives the tokens of transformers' own `generate`, one by one."""
+"""With sampling="multinomial", one request gives the tokens of transformers' own `generate`, one by one."""
 
 from pathlib import Path
 from typing import Any
@@ -35,12 +35,12 @@ def assert_same(result: GenerationResult, tokens: list[int]) -> None:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("prompt", ["hello", LONG])
 def test_equal_tokens_over_several_canvases(engine: Engine, upstream: Any, prompt: str, seed: int) -> None:
-    result = engine.generate(prompt, seed=seed, max_new_tokens=64)
+    result = engine.generate(prompt, seed=seed, max_new_tokens=64, sampling="multinomial")
     assert_same(result, reference(upstream, engine, prompt, seed, max_new_tokens=64))
 
 
 def test_the_sequences_have_several_canvases_and_ends(engine: Engine) -> None:
-    results = [engine.generate(LONG, seed=seed, max_new_tokens=64) for seed in range(8)]
+    results = [engine.generate(LONG, seed=seed, max_new_tokens=64, sampling="multinomial") for seed in range(8)]
     assert {result.finish_reason for result in results} == {"stop", "length"}
     assert max(result.usage.canvases for result in results) == 4
     assert all(result.usage.prompt_tokens > 3 * 24 for result in results)
@@ -58,12 +58,14 @@ def test_the_sequences_have_several_canvases_and_ends(engine: Engine) -> None:
 )
 def test_equal_tokens_under_other_settings(engine: Engine, upstream: Any, settings: dict[str, Any]) -> None:
     for seed in range(2):
-        result = engine.generate("other settings", seed=seed, **settings)
+        result = engine.generate("other settings", seed=seed, **settings, sampling="multinomial")
         assert_same(result, reference(upstream, engine, "other settings", seed, **settings))
 
 
 def test_early_stops_happen_in_those_settings(engine: Engine) -> None:
-    result = engine.generate("other settings", seed=0, stability_threshold=0, confidence_threshold=1.0)
+    result = engine.generate(
+        "other settings", seed=0, stability_threshold=0, confidence_threshold=1.0, sampling="multinomial"
+    )
     assert result.usage.denoising_steps < 12 * result.usage.canvases
 
 
@@ -72,7 +74,7 @@ def test_equal_tokens_at_other_entropy_bounds(engine: Engine, upstream: Any, bou
     from transformers.models.diffusion_gemma.generation_diffusion_gemma import EntropyBoundSamplerConfig
 
     expected = reference(upstream, engine, LONG, 7, sampler_config=EntropyBoundSamplerConfig(bound))
-    assert_same(engine.generate(LONG, seed=7, entropy_bound=bound), expected)
+    assert_same(engine.generate(LONG, seed=7, entropy_bound=bound, sampling="multinomial"), expected)
 
 
 def test_equal_tokens_in_bfloat16(tiny_path: Path) -> None:
@@ -81,7 +83,7 @@ def test_equal_tokens_in_bfloat16(tiny_path: Path) -> None:
     engine = Engine.load(tiny_path, device="cpu", dtype="bfloat16")
     upstream = DiffusionGemmaForBlockDiffusion.from_pretrained(tiny_path, dtype=torch.bfloat16).eval()
     for seed in range(2):
-        assert_same(engine.generate(LONG, seed=seed), reference(upstream, engine, LONG, seed))
+        assert_same(engine.generate(LONG, seed=seed, sampling="multinomial"), reference(upstream, engine, LONG, seed))
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])
@@ -100,14 +102,20 @@ def test_equal_tokens_with_images(tmp_path: Path, bidirectional: bool) -> None:
     torch.manual_seed(3)
     tokens = upstream.generate(torch.tensor([prompt.ids]), **prompt.images).sequences[0, len(prompt.ids) :].tolist()
 
-    result = engine.generate("what is this?", images=images, seed=3)
+    result = engine.generate("what is this?", images=images, seed=3, sampling="multinomial")
     assert result.usage.canvases > 1
     assert_same(result, tokens)
-    assert engine.generate("what is this?", images=images[::-1], seed=3).token_ids != result.token_ids
+    assert (
+        engine.generate("what is this?", images=images[::-1], seed=3, sampling="multinomial").token_ids
+        != result.token_ids
+    )
 
 
 def test_these_tests_can_fail(tmp_path: Path, engine: Engine) -> None:
     """One more token in the sliding window changes what follows a long prompt."""
     other = Engine.load(make_tiny_checkpoint(tmp_path / "tiny", sliding_window=25), device="cpu")
-    assert engine.generate(LONG, seed=1).token_ids != other.generate(LONG, seed=1).token_ids
-    assert engine.generate("hi", seed=1, max_new_tokens=16).token_ids != engine.generate("ho", seed=1).token_ids[:16]
+    assert engine.generate(LONG, seed=1, sampling="multinomial").token_ids != other.generate(LONG, seed=1).token_ids
+    assert (
+        engine.generate("hi", seed=1, max_new_tokens=16, sampling="multinomial").token_ids
+        != engine.generate("ho", seed=1, sampling="multinomial").token_ids[:16]
+    )

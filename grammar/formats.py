@@ -14,7 +14,9 @@ from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.regex import Spelling, compile_search
 from dg_sglang.grammar.text import json_spelling
 
-_TIME = r"(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
+_HOUR_MINUTE = r"(?:[01]\d|2[0-3]):[0-5]\d"
+# A leap second ends a day of UTC (RFC 3339, section 5.7), so it is written as UTC only.
+_TIME = rf"(?:{_HOUR_MINUTE}:[0-5]\d(?:\.\d+)?(?:[Zz]|[+-]{_HOUR_MINUTE})|23:59:60(?:\.\d+)?(?:[Zz]|[+-]00:00))"
 _DURATION_TIME = r"T(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S)"
 _DURATION_DATE = r"(?:\d+D|\d+M(?:\d+D)?|\d+Y(?:\d+M(?:\d+D)?)?)"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"

@@ -42,7 +42,7 @@ class SchemaCompiler:
         self.strings = StringTexts(table, sources or {})
         self.reader = SchemaReader(self.document, self.strings, open_world=open_world)
         self.algebra = self.reader.algebra
-        self.numbers = NumberTexts(table, integers_as_decimals=open_world)
+        self.numbers = NumberTexts(table, open_world=open_world)
         self.arrays = ArrayTexts(table, self.json, self.algebra, self.text)
         self.objects = ObjectTexts(table, self.json, self.algebra, self.text, open_world=open_world)
         self.texts: dict[Clause, Expression | None] = {}

@@ -2,7 +2,8 @@
 
 Constrained numbers are written as plain decimals, without exponent: `-?(0|[1-9]d*)(.d+)?`. Within that universe every
 spelling of a value (1, 1.0, 1.00) is treated alike, so complements are sound. Only unconstrained numbers, and those
-that only their sign bounds, may also have an exponent.
+that only their sign bounds, may also have an exponent: of any length in the open world, of two digits in the closed
+one, where 1e999 would be a number that no program can hold.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ MAX_REMAINDERS = 20_000
 
 
 class NumberTexts:
-    """Expressions for number rules. `integers_as_decimals`: whether 1.0 is a way to write an integer."""
+    """Expressions for number rules. `open_world`: whether 1.0 is an integer, and exponents have any length."""
 
-    def __init__(self, table: Expressions, *, integers_as_decimals: bool) -> None:
+    def __init__(self, table: Expressions, *, open_world: bool) -> None:
         self.table = table
-        self.integers_as_decimals = integers_as_decimals
+        self.open_world = open_world
         self.digit = table.byte_range(ord("0"), ord("9"))
         self.digits = table.repeat(self.digit)
         self.zeros = table.repeat(table.literal(b"0"))
@@ -32,7 +33,8 @@ class NumberTexts:
         self.plain = table.concat(self.natural, self.fraction)
         self.minus = table.literal(b"-")
         sign = table.optional(table.byte_set(1 << ord("+") | 1 << ord("-")))
-        exponent = table.concat(table.byte_set(1 << ord("e") | 1 << ord("E")), sign, table.repeat(self.digit, 1))
+        power = table.repeat(self.digit, 1, None if open_world else 2)
+        exponent = table.concat(table.byte_set(1 << ord("e") | 1 << ord("E")), sign, power)
         self.exponent = table.optional(exponent)
 
     def number(self, rule: NumberRule) -> Expression:
@@ -43,12 +45,12 @@ class NumberTexts:
         if rule.low is not None and rule.low == rule.high:
             return self.point(rule.low) if rule.contains(rule.low) else table.nothing
         if rule == NumberRule(step=Fraction(1)):
-            whole = self.no_fraction if self.integers_as_decimals else table.empty
+            whole = self.no_fraction if self.open_world else table.empty
             return table.concat(table.optional(self.minus), self.natural, whole)
         parts = [self.interval(rule)]
         if rule.step is not None:
             parts.append(self.multiples(rule.step))
-        if not self.integers_as_decimals and rule.step is not None and rule.step.denominator == 1:
+        if not self.open_world and rule.step is not None and rule.step.denominator == 1:
             parts.append(table.concat(table.optional(self.minus), self.natural))
         parts += [table.complement(self.multiples(one)) for one in sorted(rule.no_steps)]
         if rule.excluded:
@@ -63,7 +65,7 @@ class NumberTexts:
             texts.append(
                 self.table.literal(repr(float(value)).encode() if _is_float(value) else _decimal(value).encode())
             )
-        return self.table.union([*texts, self.spellings(value)] if self.integers_as_decimals else texts)
+        return self.table.union([*texts, self.spellings(value)] if self.open_world else texts)
 
     def spellings(self, value: Fraction) -> Expression:
         """Every plain decimal of this value."""

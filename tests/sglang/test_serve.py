@@ -14,8 +14,9 @@ pytest.importorskip("sglang", reason="needs SGLang's own environment (`make test
 
 import psutil
 import requests
-from sglang_client import START_TIMEOUT, checked
+from sglang_client import START_TIMEOUT, Client, checked
 
+from dg_sglang.errors import CheckpointError, ConfigError, ServerError
 from dg_sglang.launch import Server
 
 
@@ -65,3 +66,24 @@ def test_stop_ends_a_server_that_does_not_answer_to_sigterm(tiny_path: Path, tmp
         server.stop(patience=1)
         _, alive = psutil.wait_procs(started, timeout=10)
         assert not alive
+
+
+def test_what_will_not_do_is_said_before_anything_starts(tiny: Client, tmp_path: Path) -> None:
+    taken = int(tiny.url.rsplit(":", 1)[1])
+    for port, word in ((taken, "in use"), (70_000, "65535")):
+        with pytest.raises(ConfigError, match=word):
+            Server("nano", device="cpu", port=port)
+    with pytest.raises(ConfigError, match="float32"):
+        Server("nano", device="cpu", dtype="float64")
+    with pytest.raises(CheckpointError, match=r"config\.json"):
+        Server(tmp_path, device="cpu")
+
+
+def test_a_server_that_fails_to_start_says_so(tiny_path: Path, tmp_path: Path) -> None:
+    with (
+        (tmp_path / "log").open("wb") as log,
+        Server(tiny_path, device="cpu", port=0, log=log, arguments=("--no-such-option",)) as server,
+        pytest.raises(ServerError, match="exit code 2"),
+    ):
+        server.wait_ready(START_TIMEOUT)
+    assert "--no-such-option" in (tmp_path / "log").read_text()

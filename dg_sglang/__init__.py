@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dg_sglang.config import GenerationConfig as GenerationConfig
     from dg_sglang.config import Policy as Policy
     from dg_sglang.engine import Engine as Engine
+    from dg_sglang.remote import SGLangEngine as SGLangEngine
     from dg_sglang.request import GenerationRequest as GenerationRequest
     from dg_sglang.results import GenerationResult as GenerationResult
 
@@ -21,9 +22,10 @@ _HOMES = {
     "GenerationRequest": "dg_sglang.request",
     "GenerationResult": "dg_sglang.results",
     "Policy": "dg_sglang.config",
+    "SGLangEngine": "dg_sglang.remote",
 }
 
-__all__ = ["Engine", "GenerationConfig", "GenerationRequest", "GenerationResult", "Policy", "errors"]
+__all__ = ["Engine", "GenerationConfig", "GenerationRequest", "GenerationResult", "Policy", "SGLangEngine", "errors"]
 
 
 def __getattr__(name: str) -> Any:

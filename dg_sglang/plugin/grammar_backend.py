@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
+import torch
 from sglang.srt.constrained.base_grammar_backend import BaseGrammarBackend, BaseGrammarObject, InvalidGrammarObject
 
 from dg_sglang import checkpoint as checkpoints
 from dg_sglang.config import Whitespace
 from dg_sglang.errors import DgError
-from dg_sglang.grammar import JsonSchema, Regex, TokenAutomaton
+from dg_sglang.grammar import Ebnf, Regex, StructuralTag, TokenAutomaton
 from dg_sglang.plugin.service import Service
 from dg_sglang.plugin.settings import algorithm_defaults
+from dg_sglang.wire import read_schema
 
-_KINDS = {"json": JsonSchema, "regex": Regex}
+_KINDS: dict[str, Callable[[str], Any]] = {
+    "json": read_schema,
+    "regex": Regex,
+    "ebnf": Ebnf,
+    "full_assistant_ebnf": Ebnf,
+    "structural_tag": StructuralTag,
+}
 
 Key = tuple[str, str, Whitespace]
 
@@ -48,8 +57,6 @@ class CanvasGrammarBackend(BaseGrammarBackend):
     def _init_value_dispatch(self, key: Key, require_reasoning: bool) -> BaseGrammarObject:
         """Compile, in a thread. Upstream asks the `dispatch_…` methods, which don't see the white space."""
         kind, text, whitespace = key
-        if kind not in _KINDS:
-            return InvalidGrammarObject(f"{kind} can't be enforced; use one of {', '.join(_KINDS)}")
         try:
             return CanvasGrammar(self.service.compile(_KINDS[kind](text), whitespace))
         except DgError as error:
@@ -88,5 +95,5 @@ def make_grammar_backend(server_args: Any, tokenizer: Any, vocab_size: int, _: A
         canvas_length=dllm.block_size,
         defaults=algorithm_defaults(dllm.algorithm_config),
     )
-    _ = service.vocabulary.trie  # read now, not while the first request waits
+    service.warm_up(torch.device(server_args.device))
     return CanvasGrammarBackend(service)

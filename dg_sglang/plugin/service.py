@@ -8,16 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
+from torch import Tensor
 
 from dg_sglang import checkpoint as checkpoints
+from dg_sglang.causal import CausalSequence
 from dg_sglang.chat import Chat, Prompt
 from dg_sglang.config import GenerationConfig, Whitespace, checkpoint_config
 from dg_sglang.errors import ConfigError, PromptTooLongError
-from dg_sglang.grammar import TokenAutomaton, Vocabulary, compile_constraint
+from dg_sglang.grammar import Regex, TokenAutomaton, Vocabulary, compile_constraint
 from dg_sglang.request import GenerationRequest
+from dg_sglang.sampler import denoise_step
 from dg_sglang.sequence import Job
 from dg_sglang.sequence import Sequence as CanvasSequence
 
@@ -39,14 +42,22 @@ class Served:
     """One request under way.
 
     Attributes:
-        sequence: its canvases.
+        sequence: its canvases, or its tokens one by one.
         canvas_index, canvas_steps: for each committed token its canvas, from 0, and the denoising steps that took.
     """
 
-    sequence: CanvasSequence
+    sequence: CanvasSequence | CausalSequence
     canvas_index: list[int] = field(default_factory=list)
     canvas_steps: list[int] = field(default_factory=list)
     _canvases: int = field(default=0, init=False)
+
+    def take(self, logits: Tensor) -> int:
+        """The next token of a causal sequence, from its logits [V]."""
+        sequence = cast("CausalSequence", self.sequence)
+        sequence.take(logits.float())
+        self.canvas_index.append(0)
+        self.canvas_steps.append(len(sequence.committed))
+        return sequence.committed[-1]
 
     def commit(self) -> list[int]:
         """Commit the finished canvas.
@@ -54,9 +65,10 @@ class Served:
         Returns:
             L tokens: those that were kept (`sequence.committed` has grown by them), then what was dropped.
         """
-        before, canvas = len(self.sequence.committed), self.sequence.canvas
-        self.sequence.commit()
-        kept = self.sequence.committed[before:]
+        sequence = cast("CanvasSequence", self.sequence)
+        before, canvas = len(sequence.committed), sequence.canvas
+        sequence.commit()
+        kept = sequence.committed[before:]
         self.canvas_index += [self._canvases] * len(kept)
         self.canvas_steps += [canvas.steps] * len(kept)
         self._canvases += 1
@@ -127,6 +139,15 @@ class Service:
             pad_token_id=self._pad_token_id,
         )
 
+    def warm_up(self, device: torch.device) -> None:
+        """Run one constrained step: what is compiled on first use must not stall the first request, and all others."""
+        settings = Settings(self.config.replace({"mode": "diffusion"}), 0, {})
+        automaton = self.compile(Regex("[a-z]{1,9}"), "json")
+        limits = {"max_new_tokens": self.canvas_length, "max_context": self.canvas_length + 1}
+        served = self.start(settings, name="", prompt=[0], automaton=automaton, device=device, **limits)
+        logits = torch.zeros(1, self.canvas_length, self._vocab_size, device=device)
+        denoise_step(logits, [cast("CanvasSequence", served.sequence).canvas])
+
     def settings(self, custom_params: Mapping[str, Any] | None, seed: int | None) -> Settings:
         """Check SGLang's `custom_params` and seed.
 
@@ -179,9 +200,11 @@ class Service:
         if ignore_end and automaton is not None:
             raise ConfigError("ignore_eos contradicts a constraint, whose answer has an end: leave out one of the two")
         channel = self._chat.thinking(prompt) if thinking and automaton is not None else None
-        # SGLang starts a canvas only where all of it fits; after a thought, canvases begin anywhere.
+        causal = settings.config.mode == "causal"
+        # SGLang goes on only where a whole canvas fits; after a thought, canvases begin anywhere.
         room = max_context - len(prompt)
-        room = room - self.canvas_length + 1 if channel else room // self.canvas_length * self.canvas_length
+        anywhere = causal or channel is not None
+        room = room - self.canvas_length + 1 if anywhere else room // self.canvas_length * self.canvas_length
         if room < 1:
             raise PromptTooLongError(
                 f"the prompt has {len(prompt)} tokens; the model's context of {max_context} leaves no room for a "
@@ -196,12 +219,15 @@ class Service:
             settings.fixed_tokens,
             thinking=channel,
         )
+        end_token_ids = frozenset[int]() if ignore_end else self._end_token_ids
+        if causal:
+            return Served(CausalSequence(job, None, end_token_ids=end_token_ids))
         sequence = CanvasSequence(
             job,
             None,
             canvas_length=self.canvas_length,
             vocab_size=self._vocab_size,
-            end_token_ids=frozenset() if ignore_end else self._end_token_ids,
+            end_token_ids=end_token_ids,
             device=device or torch.device("cpu"),
         )
         return Served(sequence)

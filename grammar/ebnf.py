@@ -93,7 +93,7 @@ class _Compiler:
             raise EmptyLanguageError(f"the grammar's rule {root!r} derives no text, as its recursion never ends")
         while added := {name for name in names if name not in self.nullable and self.is_nullable(self.bodies[name])}:
             self.nullable |= added
-        self.refuse_left_recursion()
+        self.refuse_left_recursion([name for name in names if name in self.productive])
         return self.rule(root)
 
     def used(self, root: str) -> list[str]:
@@ -150,7 +150,7 @@ class _Compiler:
             for child in _children(node):
                 yield from self.leading(child)
 
-    def refuse_left_recursion(self) -> None:
+    def refuse_left_recursion(self, names: list[str]) -> None:
         """Raises InvalidSchemaError where a rule comes to itself before it has derived a character."""
         done: set[str] = set()
 
@@ -167,7 +167,7 @@ class _Compiler:
                     visit(one.name, (*path, name))
                 done.add(name)
 
-        for name in self.productive:
+        for name in names:
             visit(name, ())
 
     def rule(self, name: str) -> Expression:

@@ -7,7 +7,11 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dg_sglang.errors import InvalidSchemaError
+from dg_sglang.grammar.text import shown
 
+MAX_DIGITS = 1000
+_MAX_BITS = (10**MAX_DIGITS).bit_length()
+IN_DIGITS = f"of at most {MAX_DIGITS:,} digits"
 TYPES = ("null", "boolean", "number", "string", "array", "object")
 
 
@@ -110,8 +114,12 @@ def is_count(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """A JSON number."""
-    return isinstance(value, int | float | Fraction) and not isinstance(value, bool) and value - value == 0
+    """A JSON number, of at most MAX_DIGITS digits before and behind the point."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or value - value != 0:
+        return False
+    if isinstance(value, float):
+        return True
+    return value.numerator.bit_length() <= _MAX_BITS and 10**MAX_DIGITS % value.denominator == 0
 
 
 def _is_schema(value: Any) -> bool:
@@ -139,10 +147,10 @@ _SHAPES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "types": (_is_types, f"one of {', '.join(TYPES)}, integer, or a list of them"),
     "values": (lambda v: isinstance(v, list | tuple) and bool(v), "a list that isn't empty"),
     "value": (lambda v: True, "a JSON value"),
-    "number": (is_number, "a number"),
-    "number or boolean": (lambda v: isinstance(v, bool) or is_number(v), "a number"),
-    "positive number": (lambda v: is_number(v) and v > 0, "a positive number"),
-    "count": (is_count, "a non-negative integer"),
+    "number": (is_number, f"a number {IN_DIGITS}"),
+    "number or boolean": (lambda v: isinstance(v, bool) or is_number(v), f"a number {IN_DIGITS}"),
+    "positive number": (lambda v: is_number(v) and v > 0, f"a positive number {IN_DIGITS}"),
+    "count": (is_count, f"a non-negative integer {IN_DIGITS}"),
     "string": (lambda v: isinstance(v, str), "a string"),
     "boolean": (lambda v: isinstance(v, bool), "true or false"),
     "object": (lambda v: isinstance(v, Mapping), "an object"),
@@ -169,8 +177,8 @@ def check_shapes(schema: Any, pointer: str) -> None:
         return
     for keyword, value in schema.items():
         if not isinstance(keyword, str):
-            raise InvalidSchemaError(f"a keyword must be a string, not {keyword!r}", pointer=pointer)
+            raise InvalidSchemaError(f"a keyword must be a string, not {shown(keyword)}", pointer=pointer)
         if keyword in ENFORCED:
             fits, shape = _SHAPES[ENFORCED[keyword].shape]
             if not fits(value):
-                raise InvalidSchemaError(f"{keyword} must be {shape}, not {value!r}", pointer=pointer)
+                raise InvalidSchemaError(f"{keyword} must be {shape}, not {shown(value)}", pointer=pointer)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
-from dg_sglang.grammar.text import MAX_CODE_POINT, Ranges, complement_ranges, normalise_ranges
+from dg_sglang.grammar.text import MAX_CODE_POINT, Ranges, complement_ranges, normalise_ranges, shown
 from dg_sglang.grammar.unicode_sets import DIGIT, LINE_ENDS, SPACE, WORD, property_ranges, with_case
 
 _CLASSES = {"d": DIGIT, "w": WORD, "s": SPACE}
@@ -84,12 +84,12 @@ def parse(pattern: str, *, ignore_case: bool = False, dot_all: bool = False) -> 
     except (ValueError, IndexError, OverflowError) as error:
         if isinstance(error, InvalidSchemaError | UnsupportedSchemaError):
             raise
-        raise InvalidSchemaError(f"the regular expression {pattern!r} is malformed: {error}") from None
+        raise InvalidSchemaError(f"the regular expression {shown(pattern)} is malformed: {error}") from None
 
 
 def unsupported(what: str, pattern: str) -> UnsupportedSchemaError:
     """The error for what a pattern asks and no automaton gives."""
-    message = f"{what} in the regular expression {pattern!r} can't be enforced; rewrite the pattern without it"
+    message = f"{what} in the regular expression {shown(pattern)} can't be enforced; rewrite the pattern without it"
     return UnsupportedSchemaError(message, pointer="", keyword="pattern")
 
 

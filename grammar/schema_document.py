@@ -35,7 +35,8 @@ class SchemaDocument:
         self.anchors: dict[str, Subschema] = {}
         self.dynamic: dict[str, list[Subschema]] = {}
         self.places: dict[str, Subschema] = {}
-        declared = str(schema.get("$schema", "")) if isinstance(schema, Mapping) else ""
+        declared = schema.get("$schema", "") if isinstance(schema, Mapping) else ""
+        declared = declared if isinstance(declared, str) else ""
         self.id_keyword = "id" if "draft-04" in declared else "$id"
         self.is_before_2019 = any(f"draft-0{number}" in declared for number in (3, 4, 6, 7))
         self.root = Subschema(schema, "", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from dg_sglang.grammar.expression import Expression, Expressions
 
@@ -102,6 +103,15 @@ def json_character(table: Expressions) -> Expression:
     )
     escaped = table.concat(table.literal(b"\\"), table.union((short, table.concat(u, scalar, two), pair)))
     return table.union((plain, escaped))
+
+
+def shown(value: Any) -> str:
+    """A value as messages show it: shortened, whatever it is."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer of more digits than Python writes; what holds itself
+        text = f"{type(value).__name__} too long to show"
+    return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 def json_body(text: str) -> bytes:

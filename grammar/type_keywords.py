@@ -8,7 +8,7 @@ from typing import Any
 
 from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
 from dg_sglang.grammar import formats
-from dg_sglang.grammar.keywords import is_number
+from dg_sglang.grammar.keywords import IN_DIGITS, is_number
 from dg_sglang.grammar.number_rule import ANY_NUMBER, NumberRule, exact
 from dg_sglang.grammar.rules import (
     ALL_VALUES,
@@ -29,6 +29,7 @@ from dg_sglang.grammar.rules import (
 )
 from dg_sglang.grammar.schema_algebra import Algebra
 from dg_sglang.grammar.schema_document import SchemaDocument, Subschema
+from dg_sglang.grammar.text import shown
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "type": ("type",),
@@ -120,7 +121,8 @@ class TypeKeywords:
             named = tuple((name, self.algebra.constant_clause(one)) for name, one in value.items())
             others = Condition(StringRule(excluded=frozenset(value)), NEVER)
             return ValueSet(objects=(ObjectRule(named, frozenset({others}), required=tuple(value)),))
-        raise InvalidSchemaError(f"enum and const must hold JSON values, not {value!r}", pointer=self.algebra.at[0])
+        message = f"enum and const must hold JSON values, numbers {IN_DIGITS}, not {shown(value)}"
+        raise InvalidSchemaError(message, pointer=self.algebra.at[0])
 
     def number(self, value: Mapping[str, Any]) -> NumberRule | None:
         """Bounds (draft 4's boolean exclusive* too) and multipleOf; None where they leave nothing."""

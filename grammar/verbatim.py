@@ -14,7 +14,7 @@ from typing import Any
 
 from dg_sglang.errors import GrammarTooLargeError, InvalidSchemaError
 from dg_sglang.grammar.expression import Expression, Expressions
-from dg_sglang.grammar.text import json_body
+from dg_sglang.grammar.text import json_body, shown
 
 _GAP = re.compile(r"(?:[^\S\n]{2,}|\n[^\S\n]*(?:\n[^\S\n]*)+|\t)")
 
@@ -39,9 +39,9 @@ class VerbatimSource:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) and not _is_texts(self.text):
-            raise InvalidSchemaError(f"a verbatim source must be a text or a list of texts, not {_shown(self.text)}")
+            raise InvalidSchemaError(f"a verbatim source must be a text or a list of texts, not {shown(self.text)}")
         if not isinstance(self.spans, Mapping) or not all(map(_is_texts, self.spans.values())):
-            raise InvalidSchemaError(f"spans must map kinds to lists of texts, not {_shown(self.spans)}")
+            raise InvalidSchemaError(f"spans must map kinds to lists of texts, not {shown(self.spans)}")
 
     @classmethod
     def of(cls, source: Any) -> VerbatimSource:
@@ -60,11 +60,6 @@ class VerbatimSource:
 
 def _is_texts(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(one, str) for one in value)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def inside_word(text: str, index: int) -> bool:

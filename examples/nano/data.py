@@ -15,7 +15,8 @@ from torch import Tensor
 
 MAX_TOKENS = 1536  # prompt and answer together: inside the sliding window, so training needs no window mask
 
-NEAR, FAR_WEIGHT = 12, 0.25  # positions behind a clean beginning that a denoiser can know, and the others' weight
+FRONTIER = ((4, 3.0), (12, 1.0), (4096, 0.1))  # weights of positions up to a distance behind a clean beginning
+CLEAN_WEIGHT = 0.4  # of tokens that are not noise, where it is plain to see which are not
 RUN_CHANCE, LONGEST_RUN = 0.08, 8  # how often a run of noise starts, and its tokens at most
 
 
@@ -155,7 +156,9 @@ def corrupt(batch: Batch, vocab_size: int, generator: torch.Generator) -> Noisy:
     even = uniform(length) < level
     values = even & (batch.is_value | ~batch.is_text)
     noisy = torch.where(kind < 0.4, behind, torch.where(kind < 0.65, runs, torch.where(kind < 0.75, values, even)))
-    weight = torch.where((kind < 0.4) & (place - cut >= NEAR), FAR_WEIGHT, 1.0)
+    weight = torch.where(noisy, 1.0, CLEAN_WEIGHT)
+    for reach, value in reversed(FRONTIER):
+        weight = torch.where((kind < 0.4) & behind & (place - cut < reach), value, weight)
     weight = torch.where(kind >= 0.65, 1.2 - level, weight)
     return Noisy(_replaced(batch, noisy, vocab_size, generator), noisy, weight)
 

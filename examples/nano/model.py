@@ -220,10 +220,11 @@ class Nano(nn.Module):
         return torch.tanh(F.linear(hidden, self.embed_tokens.weight) / cap) * cap
 
     def fuse(self) -> None:
-        """Compile the training forward (needs a C++ compiler): its small operations cost as much as its matrices."""
-        torch._dynamo.config.recompile_limit = 64  # sizes of one are compiled apart, and with and without gradients
-        for name in ("encode", "decode", "token_losses", "expected_embedding"):
-            setattr(self, name, torch.compile(getattr(self, name), dynamic=True))
+        """Compile each layer (needs a C++ compiler): its small operations cost as much as its matrices."""
+        torch._dynamo.config.recompile_limit = 64  # two kinds of layers, with and without past and gradients
+        torch.fx.experimental._config.use_duck_shape = False  # sizes that happen to be equal are not the same
+        for layer in self.layers:
+            layer.compile(dynamic=True)
 
     def expected_embedding(self, logits: Tensor) -> Tensor:
         """What self-conditioning feeds back: the mean embedding under softmax(logits) [..., H]."""

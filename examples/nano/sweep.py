@@ -1,8 +1,7 @@
-"""Measure a checkpoint on generated documents that training never drew: fields right by kind, steps, seconds.
+"""Compare settings on generated documents that training never drew: leaves right by kind, steps, seconds.
 
-python evaluate.py --count 100                                   # all three modes
-python evaluate.py --mode verbatim --policy accept=raw --policy stop_after=3
-python evaluate.py --sweep                                       # accuracy against steps for several policies
+python sweep.py                                              # the policies below, and causal mode
+python sweep.py --settings '{"policy": {"stop_after": 4}}'   # one of your own
 """
 
 import argparse
@@ -24,17 +23,20 @@ from dg_sglang.grammar import JsonSchema, VerbatimSource
 from dg_sglang.pipelines.normalise import pieces
 from dg_sglang.pipelines.prompt import Field
 
-MODES = ("plain", "grammar", "verbatim")
 SPAN_KINDS = ("date", "number", "currency")
-POLICIES: tuple[dict[str, Any], ...] = (
-    {"accept": "tilted", "condition": "tilted", "stop_after": 6},
-    {"accept": "tilted", "stop_after": 4, "entropy_bound": 0.3, "tail": "unscored"},
-    {"accept": "tilted", "stop_after": 8},
-    {"stop_after": 6},
+SETTINGS: tuple[dict[str, Any], ...] = (
     {},
-    {"frontier_window": 2},
-    {"frontier_window": 2, "flatten": 0.5},
-    {"frontier_window": 2, "tail": "unscored"},
+    {"mode": "causal"},
+    {"policy": {"stop_after": 4}},
+    {"policy": {"frontier_window": 1}},
+    {"policy": {"frontier_window": 2}},
+    {"policy": {"frontier_window": 8}},
+    {"policy": {"frontier_threshold": 0.3}},
+    {"policy": {"entropy_bound": 0.3}},
+    {"policy": {"accept": "tilted"}},
+    {"policy": {"accept": "tilted", "condition": "tilted"}},
+    {"policy": {"flatten": 0.5}},
+    {"policy": {"tail": "unscored"}},
 )
 
 
@@ -71,38 +73,32 @@ class Score:
         )
 
 
-def answer_schema(fields: Sequence[Field], verbatim: bool, available: Sequence[str]) -> dict[str, Any]:
-    """JSON Schema of the answer; stated leaves are pieces of the document, or any string."""
-    properties = {child.name: _leaf_schema(child, verbatim, available) for child in fields}
+def answer_schema(fields: Sequence[Field], available: Sequence[str]) -> dict[str, Any]:
+    """JSON Schema of the answer; stated leaves are pieces of the document."""
+    properties = {child.name: _leaf_schema(child, available) for child in fields}
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def _leaf_schema(asked: Field, verbatim: bool, available: Sequence[str]) -> dict[str, Any]:
+def _leaf_schema(asked: Field, available: Sequence[str]) -> dict[str, Any]:
     if asked.kind == "list":
-        return {"type": "array", "items": _leaf_schema(asked.children[0], verbatim, available), "maxItems": 20}
+        return {"type": "array", "items": _leaf_schema(asked.children[0], available), "maxItems": 20}
     if asked.kind == "object":
-        return answer_schema(asked.children, verbatim, available)
+        return answer_schema(asked.children, available)
     if asked.kind == "boolean":
         return {"type": "boolean"}
     if asked.kind == "choice":
         return {"enum": list(asked.choices)}
-    if asked.kind in SPAN_KINDS and verbatim and asked.kind not in available:
+    if asked.kind in SPAN_KINDS and asked.kind not in available:
         return {"type": "null"}
-    stated: dict[str, Any] = {"type": "string", "minLength": 1}
-    if verbatim:
-        kind = {"kind": asked.kind} if asked.kind in SPAN_KINDS else {}
-        stated = {"type": "string", "x-verbatim": {"source": "document", **kind}}
-    return {"anyOf": [stated, {"type": "null"}]}
+    kind = {"kind": asked.kind} if asked.kind in SPAN_KINDS else {}
+    return {"anyOf": [{"type": "string", "x-verbatim": {"source": "document", **kind}}, {"type": "null"}]}
 
 
-def constraint_for(example: Example, mode: str) -> JsonSchema | None:
-    """The constraint of a mode."""
-    if mode == "plain":
-        return None
+def constraint_for(example: Example) -> JsonSchema:
+    """The constraint of an example's answer."""
     text = example.document.text
     spans = {kind: pieces(text, kind) for kind in SPAN_KINDS}
-    available = [kind for kind in SPAN_KINDS if spans[kind]]
-    schema = answer_schema(example.fields, mode == "verbatim", available)
+    schema = answer_schema(example.fields, [kind for kind in SPAN_KINDS if spans[kind]])
     return JsonSchema(schema, sources={"document": VerbatimSource(text, spans)})
 
 
@@ -123,20 +119,14 @@ def leaves(fields: Sequence[Field], truth: Mapping[str, Any], answer: Any) -> It
             yield ("null" if true is None else asked.kind), given == true
 
 
-def evaluate(
-    engine: Engine, examples: Sequence[Example], mode: str, policy: Mapping[str, Any], batch: int = 8
-) -> Score:
-    """Scores of one mode and policy."""
+def evaluate(engine: Engine, examples: Sequence[Example], settings: Mapping[str, Any], batch: int = 8) -> Score:
+    """Scores under some settings."""
     score = Score()
     started = time.perf_counter()
     for at in range(0, len(examples), batch):
         chunk = examples[at : at + batch]
-        requests = [
-            {"prompt": e.prompt, "constraint": constraint_for(e, mode), "max_new_tokens": 512, "seed": 1} for e in chunk
-        ]
-        results = engine.generate_batch(
-            [request | ({"policy": dict(policy)} if policy else {}) for request in requests]
-        )
+        requests = [{"prompt": e.prompt, "constraint": constraint_for(e), "max_new_tokens": 512} for e in chunk]
+        results = engine.generate_batch([request | {"seed": 1} | settings for request in requests])
         for example, result in zip(chunk, results, strict=True):
             try:
                 answer = json.loads(result.text)
@@ -155,39 +145,21 @@ def evaluate(
 
 
 def main() -> None:
-    """Evaluate a checkpoint on held-out generated documents."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
+    """Compare settings."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkpoint", type=Path, default=CHECKPOINT)
     parser.add_argument("--runs", type=Path, default=RUNS, help="folder of the pools")
-    parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=20_000)
-    parser.add_argument("--mode", choices=MODES, action="append", help="default: all")
-    parser.add_argument("--policy", action="append", default=[], metavar="NAME=VALUE", help="change the policy")
-    parser.add_argument("--sweep", action="store_true", help="compare changes to the policy, verbatim mode")
+    parser.add_argument("--count", type=int, default=24)
+    parser.add_argument("--seed", type=int, default=50_000)
+    parser.add_argument("--settings", type=json.loads, action="append", help="generation settings as JSON")
     options = parser.parse_args()
     rng = random.Random(options.seed)
     pools = load_pools(options.runs / "pools.json")
     engine = Engine.load(options.checkpoint)
     examples = [make_example(rng, pools, 2, held_out=True) for _ in range(options.count)]
-    examples = [e for e in examples if len(engine.tokenizer(e.prompt)["input_ids"]) < 1000]
     print(f"{len(examples)} documents, kinds {dict(Counter(e.document.kind for e in examples))}")
-    policy = dict(_setting(text) for text in options.policy)
-    runs = (
-        [("verbatim", entry) for entry in POLICIES] if options.sweep else [(m, policy) for m in options.mode or MODES]
-    )
-    for mode, entry in runs:
-        print(
-            f"{mode} {json.dumps(entry) if entry else ''}\n    {evaluate(engine, examples, mode, entry).line()}",
-            flush=True,
-        )
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    name, _, value = text.partition("=")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
+    for settings in options.settings or SETTINGS:
+        print(f"{json.dumps(settings)}\n    {evaluate(engine, examples, settings).line()}", flush=True)
 
 
 if __name__ == "__main__":

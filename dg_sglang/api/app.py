@@ -43,6 +43,7 @@ def _errors(*codes: int) -> dict[int | str, dict[str, Any]]:
         409: "the job isn't finished",
         413: "the request is too large",
         422: "the document can't be read, or not as the schema asks",
+        500: "the document made a worker fail",
         429: "too much is waiting: try again later",
         504: "the document took longer than allowed",
         503: "the model can't answer",
@@ -50,7 +51,7 @@ def _errors(*codes: int) -> dict[int | str, dict[str, Any]]:
     return {code: {"model": ErrorBody, "description": texts[code]} for code in codes}
 
 
-_EXTRACT_ERRORS = _errors(400, 401, 413, 422, 429, 503, 504)
+_EXTRACT_ERRORS = _errors(400, 401, 413, 422, 429, 500, 503, 504)
 
 
 def create_app(settings: ApiSettings, extractor: Extractor, *, model: str) -> FastAPI:
@@ -81,20 +82,20 @@ def create_app(settings: ApiSettings, extractor: Extractor, *, model: str) -> Fa
 
     @app.exception_handler(DgError)
     async def _ours(_: Request, error: DgError) -> Response:
-        return JSONResponse(body_of(error), status_of(error))
+        return JSONResponse(body_of(error), status_of(error.category))
 
     @app.exception_handler(Busy)
     async def _busy(_: Request, error: Busy) -> Response:
-        return JSONResponse(problem(str(error), "Busy", "busy"), 429, {"Retry-After": "5"})
+        return JSONResponse(problem(str(error), "busy"), 429, {"Retry-After": "5"})
 
     @app.exception_handler(RequestValidationError)
     async def _malformed(_: Request, error: RequestValidationError) -> Response:
         parts = [f"{'.'.join(map(str, one['loc'][1:])) or one['loc'][0]}: {one['msg']}" for one in error.errors()]
-        return JSONResponse(problem("; ".join(parts), "RequestError", "request"), 422)
+        return JSONResponse(problem("; ".join(parts), "request"), 422)
 
     @app.exception_handler(HTTPException)
     async def _http(_: Request, error: HTTPException) -> Response:
-        return JSONResponse(problem(str(error.detail), "RequestError", "request"), error.status_code, error.headers)
+        return JSONResponse(problem(str(error.detail), "request"), error.status_code, error.headers)
 
     async def received(upload: UploadFile, schema: str, options: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
         """Check the request, then keep the document. Returns id, name and the request as it is stored."""
@@ -127,7 +128,8 @@ def create_app(settings: ApiSettings, extractor: Extractor, *, model: str) -> Fa
             }  # fmt: skip
             job, name, request = await received(file, schema, options)
             try:
-                return JSONResponse(await desk.extract(store.path(job, name), request))
+                body, status = await desk.extract(store.path(job, name), request)
+                return JSONResponse(body, status)
             finally:
                 store.delete(job)
 
@@ -157,13 +159,16 @@ def create_app(settings: ApiSettings, extractor: Extractor, *, model: str) -> Fa
         return _job(_known(store, job_id))
 
     @app.get(
-        "/v1/jobs/{job_id}/result", response_model=Extraction, responses=_errors(401, 404, 409, 422), tags=["jobs"]
+        "/v1/jobs/{job_id}/result",
+        response_model=Extraction,
+        responses=_errors(400, 401, 404, 409, 422, 500, 503, 504),
+        tags=["jobs"],
     )
     async def get_result(job_id: str) -> Response:
         """A finished job's extraction; a failed job's error, with what was extracted nevertheless."""
         job = _known(store, job_id)
-        if job.status == "failed":
-            return JSONResponse(job.error, 422)
+        if job.error:
+            return JSONResponse(job.error, status_of(job.error["error"]["code"]))
         return JSONResponse(_finished(store, job))
 
     @app.get(

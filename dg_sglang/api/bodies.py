@@ -7,14 +7,22 @@ from pydantic import BaseModel, Field
 JobStatus = Literal["queued", "running", "done", "failed"]
 
 
+class FieldFailure(BaseModel):
+    """A field without a valid value."""
+
+    field: str
+    raw: str | None = Field(description="what the document says")
+    reason: str
+
+
 class ErrorDetail(BaseModel):
-    """One problem, in the shape of the OpenAI API."""
+    """One problem."""
 
     message: str = Field(description="what is wrong, where, and what to do")
-    type: str = Field(description="the class of the error, such as DocumentError")
     code: str = Field(description="the kind of the error in one word, such as encrypted")
     pointer: str | None = Field(default=None, description="JSON pointer into the schema")
     keyword: str | None = Field(default=None, description="the JSON Schema keyword at fault")
+    failures: list[FieldFailure] = []
 
 
 class ErrorBody(BaseModel):
@@ -22,7 +30,7 @@ class ErrorBody(BaseModel):
 
     error: ErrorDetail
     partial: dict[str, Any] | None = Field(
-        default=None, description="the extraction without its value, when only some fields could not be filled"
+        default=None, description="the values that could be read, when only some fields could not be filled"
     )
 
 
@@ -36,8 +44,6 @@ class DocumentInfo(BaseModel):
 class Extraction(BaseModel):
     """A validated value and where each of its leaves stands in the document."""
 
-    model_config = {"extra": "allow"}
-
     document: DocumentInfo
     value: Any = Field(description="valid under the schema")
     evidence: dict[str, Any] = Field(
@@ -45,7 +51,6 @@ class Extraction(BaseModel):
     )
     warnings: list[str]
     usage: dict[str, Any]
-    raw: dict[str, Any] = Field(description="the model's answer as it was written")
 
 
 class Job(BaseModel):

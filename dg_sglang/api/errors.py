@@ -1,45 +1,45 @@
 """Errors as HTTP answers: the status says whose fault it is, the body what to do."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from dg_sglang.errors import (
-    CheckpointError,
-    ConfigError,
-    DgError,
-    ExtractionError,
-    GrammarError,
-    InputError,
-)
+from dg_sglang.errors import DgError
 
-STATUS: tuple[tuple[type[DgError], int], ...] = (
-    (GrammarError, 400),
-    (ConfigError, 400),
-    (InputError, 422),
-    (ExtractionError, 422),
-    (CheckpointError, 503),
-)
-"""400: the request is wrong whatever the document. 422: this document can't be read, or not as the schema asks."""
+_STATUS = {
+    "config": 400,
+    "schema": 400,
+    "timeout": 504,
+    "checkpoint": 503,
+    "server": 503,
+    "crash": 500,
+    "memory": 500,
+    "unexpected": 500,
+}
+_ABOUT_THE_DOCUMENT = 422
 
 
-def status_of(error: DgError) -> int:
-    """The HTTP status of an error."""
-    return next((status for kind, status in STATUS if isinstance(error, kind)), 500)
+def status_of(code: str) -> int:
+    """The HTTP status of an error's category.
+
+    400: the request is wrong whatever the document. 422: this document can't be read, or not as the schema asks.
+    """
+    return _STATUS.get(code, _ABOUT_THE_DOCUMENT)
 
 
 def body_of(error: DgError) -> dict[str, Any]:
-    """The JSON body of an error; what was extracted nevertheless comes along."""
-    detail = {
-        "message": str(error),
-        "type": type(error).__name__,
-        "code": error.category,
-        "pointer": getattr(error, "pointer", None) or None,
-        "keyword": getattr(error, "keyword", None),
-    }
-    partial = getattr(error, "partial", None)
-    return {"error": detail, "partial": partial.to_json() if hasattr(partial, "to_json") else partial}
+    """The JSON body of an error that was raised before any document was read."""
+    return problem(
+        str(error), error.category, pointer=getattr(error, "pointer", None), keyword=getattr(error, "keyword", None)
+    )
 
 
-def problem(message: str, kind: str, code: str) -> dict[str, Any]:
-    """The JSON body of a problem that has no error of ours."""
-    detail = {"message": message, "type": kind, "code": code, "pointer": None, "keyword": None}
-    return {"error": detail, "partial": None}
+def body_of_row(error: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON body of a row's error; what was extracted nevertheless comes along."""
+    body = problem(error["message"], error["category"], failures=error.get("failures", []))
+    return body | {"partial": error.get("partial")}
+
+
+def problem(message: str, code: str, **details: Any) -> dict[str, Any]:
+    """The JSON body of an error."""
+    known = {"message": message, "code": code, "pointer": None, "keyword": None, "failures": []}
+    return {"error": known | details, "partial": None}

@@ -5,9 +5,12 @@ import json
 import re
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
+from http import HTTPStatus
 from typing import Any
 
 from starlette.requests import ClientDisconnect
+
+from dg_sglang.api.errors import problem
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -48,7 +51,7 @@ class Gate:
             if not refused:
                 refused = True
                 text = f"the request is larger than the limit of {self.max_bytes:,} bytes; split the document"
-                await _refuse(answer, 413, text, "DocumentLimitError", "limit")
+                await _refuse(answer, 413, text, "limit")
 
         async def counted() -> Message:
             nonlocal received
@@ -65,7 +68,7 @@ class Gate:
 
         key = headers.get(b"authorization", b"")
         if self.expected and scope["path"] not in OPEN_PATHS and not hmac.compare_digest(key, self.expected):
-            await _refuse(answer, 401, "send the API key as 'Authorization: Bearer KEY'", "AuthenticationError", "key")
+            await _refuse(answer, 401, "send the API key as 'Authorization: Bearer KEY'", "key")
             return
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > self.max_bytes:
@@ -78,11 +81,9 @@ class Gate:
                 raise
 
 
-async def _refuse(send: Send, status: int, message: str, kind: str, code: str) -> None:
-    detail = {"message": message, "type": kind, "code": code, "pointer": None, "keyword": None}
-    body = json.dumps({"error": detail, "partial": None})
+async def _refuse(send: Send, status: int, message: str, code: str) -> None:
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-    if status == 401:
+    if status == HTTPStatus.UNAUTHORIZED:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body.encode()})
+    await send({"type": "http.response.body", "body": json.dumps(problem(message, code)).encode()})

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from fastapi import Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -29,13 +30,13 @@ class Metrics:
         self._waiting = Gauge("dg_waiting", "Synchronous requests that wait or run", registry=self.registry)
         self._jobs = Gauge("dg_jobs_queued", "Jobs that wait", registry=self.registry)
 
-    def document(self, outcome: str, result: dict[str, object] | None = None) -> None:
-        """Count a document; `result` is `ExtractionResult.to_json()`."""
-        self._documents.labels(outcome).inc()
-        if result is not None:
-            self._pages.inc(len(result["document"]["pages"]))  # type: ignore[index]
-            self._steps.inc(result["usage"]["denoising_steps"])  # type: ignore[index]
-            self._tokens.inc(result["usage"]["completion_tokens"])  # type: ignore[index]
+    def document(self, row: dict[str, Any]) -> None:
+        """Count a document by its row."""
+        self._documents.labels(row["error"]["category"] if row["error"] else "ok").inc()
+        if row["document"] and row["usage"]:
+            self._pages.inc(len(row["document"]["pages"]))
+            self._steps.inc(row["usage"]["denoising_steps"])
+            self._tokens.inc(row["usage"]["completion_tokens"])
 
     def render(self, *, waiting: int, jobs: int) -> Response:
         """Everything as text."""

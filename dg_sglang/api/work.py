@@ -1,20 +1,18 @@
 """Who works on what: a bounded number of documents at a time, waiting requests and stored jobs in turn."""
 
 import asyncio
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from dg_sglang.api.errors import body_of, problem
+from dg_sglang.api.errors import body_of_row, status_of
 from dg_sglang.api.metrics import Metrics
 from dg_sglang.api.settings import ApiSettings
 from dg_sglang.api.store import JobStore, StoredJob
-from dg_sglang.errors import DgError
 
 _PURGE_SECONDS = 600.0
-_log = logging.getLogger(__name__)
 
 
 class Busy(Exception):  # noqa: N818 (the answer 429, not a fault)
@@ -30,7 +28,7 @@ class Extractor(Protocol):
         """`SchemaCheck`'s fields. Raises GrammarError when nothing can be extracted into the schema."""
 
     def extract(self, path: Path, request: dict[str, Any]) -> dict[str, Any]:
-        """`ExtractionResult.to_json()` of a document. Raises DgError."""
+        """A document's row, as `pipelines.batch` writes it; whatever goes wrong is in its `error`."""
 
 
 class Desk:
@@ -77,22 +75,18 @@ class Desk:
         """There is a new job."""
         self._news.set()
 
-    async def extract(self, path: Path, request: dict[str, Any]) -> dict[str, Any]:
-        """Work on one document as soon as it is its turn. Raises DgError."""
+    async def extract(self, path: Path, request: dict[str, Any]) -> tuple[dict[str, Any], int]:
+        """Work on one document as soon as it is its turn: the answer's body and status."""
         async with self._slots:
-            return await self._work(path, request)
+            row = await self._work(path, request)
+        if row["error"]:
+            return body_of_row(row["error"]), status_of(row["error"]["category"])
+        return _extraction(row), HTTPStatus.OK
 
     async def _work(self, path: Path, request: dict[str, Any]) -> dict[str, Any]:
-        try:
-            result = await asyncio.to_thread(self.extractor.extract, path, request)
-        except DgError as error:
-            self.metrics.document(error.category)
-            raise
-        except Exception:
-            self.metrics.document("unexpected")
-            raise
-        self.metrics.document("ok", result)
-        return result
+        row = await asyncio.to_thread(self.extractor.extract, path, request)
+        self.metrics.document(row)
+        return row
 
     async def _dispatch(self) -> None:
         while True:
@@ -109,13 +103,11 @@ class Desk:
 
     async def _run(self, job: StoredJob) -> None:
         try:
-            result = await self._work(self.store.path(job.id, job.name), job.request)
-            self.store.finish(job.id, result=result)
-        except DgError as error:
-            self.store.finish(job.id, error=body_of(error))
-        except Exception as error:
-            _log.exception("job %s", job.id)
-            self.store.finish(job.id, error=problem(f"{type(error).__name__}: {error}", "UnexpectedError", "error"))
+            row = await self._work(self.store.path(job.id, job.name), job.request)
+            if row["error"]:
+                self.store.finish(job.id, error=body_of_row(row["error"]))
+            else:
+                self.store.finish(job.id, result=_extraction(row))
         finally:
             self._slots.release()
 
@@ -124,3 +116,7 @@ class Desk:
             with suppress(OSError):
                 await asyncio.to_thread(self.store.purge, self.settings.keep_hours * 3600)
             await asyncio.sleep(_PURGE_SECONDS)
+
+
+def _extraction(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in ("document", "value", "evidence", "warnings", "usage")}

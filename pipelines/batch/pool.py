@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from multiprocessing.connection import Pipe, wait
 from typing import Any
@@ -24,10 +24,11 @@ MAX_FAILED_STARTS = 3
 
 @dataclass
 class Attempt:
-    """A document, the hash of its content, and how often it was tried."""
+    """A document, the hash of its content, what differs from the job for it (`schema`, `extraction`), tries so far."""
 
     source: str
-    content: str
+    content: str = ""
+    differing: Mapping[str, Any] = field(default_factory=dict)
     tries: int = 0
 
 
@@ -36,20 +37,32 @@ class Pool:
 
     Args:
         job: what every worker needs: `engine` (an EngineSpec), `schema` and `extraction` (arguments of `extract`).
-        workers: how many processes. They share the CPU's cores, or have OMP_NUM_THREADS threads each where it is set.
+        workers: how many processes.
+        threads: of each process; None shares the CPU's cores among them, or takes OMP_NUM_THREADS where it is set.
         timeout: seconds that one attempt at a document may take; then its worker is killed. None: no limit.
         retries: further attempts after an error that may be transient (see `rows.TRANSIENT`).
+        fatal: categories of errors that end everything, because every other document would meet them.
 
     Raises:
         ConfigError: the schema or the engine's maker can't be sent to another process.
     """
 
-    def __init__(self, job: Mapping[str, Any], *, workers: int, timeout: float | None, retries: int) -> None:
+    def __init__(
+        self,
+        job: Mapping[str, Any],
+        *,
+        workers: int,
+        timeout: float | None,
+        retries: int,
+        threads: int | None = None,
+        fatal: frozenset[str] = FATAL,
+    ) -> None:
         self._workers: list[_Worker] = []
         self._count, self._retries = workers, retries
         self._timeout = inf if timeout is None else timeout
         self._failed_starts = 0
-        threads = int(os.environ.get("OMP_NUM_THREADS") or max(1, len(os.sched_getaffinity(0)) // workers))
+        self._fatal = fatal
+        threads = threads or int(os.environ.get("OMP_NUM_THREADS") or max(1, len(os.sched_getaffinity(0)) // workers))
         self._task = pickle.dumps({"path": sys.path, "job": _pickled(job), "threads": threads})
 
     def run(self, attempts: Iterator[Attempt]) -> Iterator[tuple[Attempt, dict[str, Any]]]:
@@ -69,7 +82,7 @@ class Pool:
                 return
             for attempt, row in self._events(busy):
                 category = row["error"] and row["error"]["category"]
-                if category in FATAL:
+                if category in self._fatal:
                     raise BatchError(row["error"]["message"])
                 if category == "start" or (category in TRANSIENT and attempt.tries <= self._retries):
                     again.append(attempt)
@@ -77,6 +90,10 @@ class Pool:
                 if category:
                     row["error"]["attempts"] = attempt.tries
                 yield attempt, row
+
+    def start(self) -> None:
+        """Start a worker ahead of the first document."""
+        self._free()
 
     def close(self) -> None:
         """Kill all workers."""
@@ -171,7 +188,7 @@ class _Worker:
         attempt.tries += 1
         self.attempt = attempt
         self.started = time.monotonic() if self._ready else inf
-        self._send(attempt.source.encode("utf-8", "surrogatepass"))
+        self._send(_pickled({"source": attempt.source} | dict(attempt.differing)))
 
     def is_ready(self) -> None:
         """It has loaded the engine: from now on the document's time runs."""

@@ -1,6 +1,6 @@
 """A batch's worker process: `python -m dg_sglang.pipelines.batch.worker FD`.
 
-It loads the engine once and then answers one message, a source, with one row. Its stdout belongs to nobody; what
+It loads the engine once and then answers each message, a source, with a row. Its stdout belongs to nobody; what
 libraries print goes to stderr. When its batch dies, so does it.
 """
 
@@ -39,11 +39,11 @@ def main() -> None:
             return tell("failed", str(error) if isinstance(error, DgError) else f"{type(error).__name__}: {error}")
         tell("ready")
         while True:
-            tell("row", serve(connection.recv_bytes().decode("utf-8", "surrogatepass")))
+            tell("row", serve(pickle.loads(connection.recv_bytes())))  # noqa: S301
 
 
-def _prepare(job: dict[str, Any], threads: int) -> Callable[[str], dict[str, Any]]:
-    """A function from a source to its row. What takes long is loaded here, outside any document's time."""
+def _prepare(job: dict[str, Any], threads: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A function from a source, and what differs for it, to its row. What takes long is loaded here, off their time."""
     os.environ["OMP_NUM_THREADS"] = str(threads)  # read by the OCR engine and, where they aren't loaded yet, by others
     from dg_sglang.pipelines.batch.rows import extract_row
     from dg_sglang.pipelines.engines import EngineSpec
@@ -60,7 +60,12 @@ def _prepare(job: dict[str, Any], threads: int) -> Callable[[str], dict[str, Any
         import torch
 
         torch.set_num_threads(threads)
-    return lambda source: extract_row(source, job["schema"], engine, **job["extraction"])
+
+    def serve(message: dict[str, Any]) -> dict[str, Any]:
+        extraction = job["extraction"] | message.get("extraction", {})
+        return extract_row(message["source"], message.get("schema", job["schema"]), engine, **extraction)
+
+    return serve
 
 
 def _die_with(parent: int) -> None:

@@ -5,18 +5,28 @@ from typing import Any
 import pytest
 from tiny_checkpoint import make_tiny_checkpoint
 
-from dg_sglang import Engine
 from dg_sglang.pipelines import Limits
+from dg_sglang.pipelines.engines import EngineSpec
 
 pytest.importorskip("fastapi", reason="the API needs FastAPI: pip install 'dg-sglang[api]'")
 pymupdf = pytest.importorskip("pymupdf", reason="the API's documents need PyMuPDF: pip install 'dg-sglang[documents]'")
 
 
 @pytest.fixture(scope="session")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random model: what it answers means nothing, but must be valid all the same."""
     folder: Path = tmp_path_factory.mktemp("api") / "checkpoint"
-    return Engine.load(make_tiny_checkpoint(folder, canvas_length=48, max_denoising_steps=3), device="cpu")
+    make_tiny_checkpoint(folder, canvas_length=48, max_denoising_steps=3)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def extractor(checkpoint: Path) -> Iterator[Any]:
+    from dg_sglang.api.extractor import PooledExtractor
+
+    engine = EngineSpec(str(checkpoint))
+    with PooledExtractor(engine, workers=1, timeout=300, limits=Limits(max_pages=5), threads=1) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")
@@ -29,21 +39,19 @@ def pdf() -> bytes:
 
 
 @pytest.fixture
-def client(engine: Engine, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def client(extractor: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Makes a client of a running API; settings are `ApiSettings`'."""
     from contextlib import ExitStack
 
     from fastapi.testclient import TestClient
 
     from dg_sglang.api.app import create_app
-    from dg_sglang.api.extractor import EngineExtractor
     from dg_sglang.api.settings import ApiSettings
 
     with ExitStack() as stack:
 
-        def make(extractor: Any = None, **settings: Any) -> TestClient:
+        def make(**settings: Any) -> TestClient:
             settings = {"folder": tmp_path / "jobs"} | settings
-            extractor = extractor or EngineExtractor(engine, Limits(max_pages=5), workers=1)
             app = create_app(ApiSettings(**settings), extractor, model="tiny")
             return stack.enter_context(TestClient(app))
 

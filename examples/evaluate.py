@@ -31,6 +31,7 @@ from dg_sglang.errors import DgError, ExtractionError
 from dg_sglang.grammar import JsonSchema
 from dg_sglang.pipelines import ExtractionResult, extract
 from dg_sglang.pipelines.evaluation import Score, grounded_leaves, null_cells, score_fields
+from dg_sglang.pipelines.reading import to_json_value
 
 DATA = Path(os.environ.get("DG_SGLANG_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
 SYNTHETIC = 60
@@ -170,7 +171,7 @@ def run(case: Case, engine: Engine, seed: int, free: bool = False, **settings: A
     seconds = time.perf_counter() - started
     value: Mapping[str, Any] = {}
     if result:
-        value = result.raw if case.raw else result.to_json()["value"]
+        value = result.raw if case.raw else to_json_value(result.data)  # a model's own JSON has Decimals as strings
     plain = {name: truth for name, truth in case.truth.items() if not isinstance(truth, list)}
     rows = {name: truth for name, truth in case.truth.items() if isinstance(truth, list)}
     plain.pop("line_items", None)  # null where the truth has none

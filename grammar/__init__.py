@@ -10,17 +10,9 @@ from dg_sglang.errors import (
     InvalidSchemaError,
     UnsupportedSchemaError,
 )
-from dg_sglang.grammar.constraint import (
-    Choice,
-    Constraint,
-    Grammar,
-    JsonObject,
-    JsonSchema,
-    Regex,
-    Verbatim,
-    as_constraint,
-    compile_constraint,
-)
+from dg_sglang.grammar.basic import Choice, JsonObject, JsonSchema, Regex, Verbatim
+from dg_sglang.grammar.coercion import as_constraint
+from dg_sglang.grammar.constraint import Constraint, Grammar, compile_constraint
 from dg_sglang.grammar.ebnf import Ebnf
 from dg_sglang.grammar.structural_tag import StructuralTag
 from dg_sglang.grammar.template import Template

@@ -119,7 +119,7 @@ def is_number(value: Any) -> bool:
         return False
     if isinstance(value, float):
         return True
-    return value.numerator.bit_length() <= _MAX_BITS and 10**MAX_DIGITS % value.denominator == 0
+    return bool(value.numerator.bit_length() <= _MAX_BITS and 10**MAX_DIGITS % value.denominator == 0)
 
 
 def _is_schema(value: Any) -> bool:

@@ -39,6 +39,7 @@ COMMON = {
 """The terminals of Lark's module `common` as regular expressions."""
 
 _REGEX = re.compile(r"((?:\\.|[^/\\\n])+)/([a-z]*)")
+_DEFINITION = re.compile(r"[?!]{0,2}(\w+)(?:\.-?\d+)?\s*:")
 _TERMINAL = re.compile(r"_*[A-Z]")
 _IMPORT = re.compile(r"common(?:\.(\w+)|[ \t]*\(([\w, \t]+)\))(?:[ \t]*->[ \t]*(\w+))?")
 
@@ -113,12 +114,11 @@ class _LarkParser:
 
     def definition(self) -> str | None:
         """Read `name:` with its modifiers, or nothing."""
-        scanner, start = self.scanner, self.scanner.at
-        found = scanner.match(re.compile(r"[?!]{0,2}(\w+)(?:\.-?\d+)?\s*:"))
+        found = _DEFINITION.match(self.scanner.text, self.scanner.at)
         if found is None:
-            scanner.at = start
             return None
-        return re.findall(r"\w+", found)[0]
+        self.scanner.at = found.end()
+        return found[1]
 
     def branch(self) -> Node:
         scanner, options = self.scanner, [self.sequence()]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dg_sglang.errors import GrammarTooLargeError, InvalidSchemaError, UnsupportedSchemaError
-from dg_sglang.grammar.constraint import Constraint, JsonSchema, Regex, nested
+from dg_sglang.grammar.basic import JsonSchema, Regex
+from dg_sglang.grammar.constraint import Constraint, nested
 from dg_sglang.grammar.ebnf import Ebnf
 from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.free_text import free_text, one_of
@@ -123,12 +124,8 @@ class _Compiler:
 
     def legacy(self, value: Mapping[str, Any]) -> Expression:
         """The older form: triggered tags around JSON."""
-        tags = []
-        for index, structure in enumerate(_get(value, "structures", list, "")):
-            at = f"/structures/{index}"
-            _check_object(structure, at)
-            content = {"type": "json_schema", "json_schema": structure.get("schema")}
-            tags.append(self.region(structure, at, lambda ends, c=content, p=at: self.json_schema(c, p, ends)))
+        structures = _get(value, "structures", list, "")
+        tags = [self.structure_of(one, f"/structures/{index}") for index, one in enumerate(structures)]
         return self.triggered(value, "", (), tags)
 
     # ---- leaves -------------------------------------------------------------------------------------------------
@@ -192,15 +189,17 @@ class _Compiler:
         return self.table.union((self.format(value.get("content"), f"{pointer}/content", ends), self.close(ends)))
 
     def repeat(self, value: Mapping[str, Any], pointer: str, ends: Sequence[str]) -> Expression:
-        low, high = (1 if value["type"] == "plus" else 0), None
+        low: Any = 1 if value["type"] == "plus" else 0
+        high: Any = -1
         if value["type"] == "repeat":
             low, high = value.get("min"), value.get("max")
             if not is_count(low) or not (high == -1 or (is_count(high) and low <= high)):
                 message = f"min and max must be counts in order, max -1 for no bound, not {low!r} and {high!r}"
                 raise InvalidSchemaError(message, pointer=pointer)
-            low, high = int(low), None if high == -1 else int(high)
         content = self.format(value.get("content"), f"{pointer}/content")
-        return self.table.concat(self.table.repeat(content, low, high), self.close(ends))
+        return self.table.concat(
+            self.table.repeat(content, int(low), None if high == -1 else int(high)), self.close(ends)
+        )
 
     # ---- tags ---------------------------------------------------------------------------------------------------
 
@@ -217,6 +216,12 @@ class _Compiler:
     def tag_of(self, value: Any, pointer: str) -> _Tag:
         _check_object(value, pointer)
         return self.region(value, pointer, lambda ends: self.format(value.get("content"), f"{pointer}/content", ends))
+
+    def structure_of(self, value: Any, pointer: str) -> _Tag:
+        """A tag of the older form, always around JSON."""
+        _check_object(value, pointer)
+        content = {"json_schema": value.get("schema")}
+        return self.region(value, pointer, lambda ends: self.json_schema(content, pointer, ends))
 
     def whole(self, tags: Iterable[_Tag]) -> Expression:
         """One of the tags, from its begin to its end."""
@@ -290,7 +295,7 @@ def _get(value: Mapping[str, Any], key: str, kind: type, pointer: str) -> Any:
 
 
 def _filled(value: Mapping[str, Any], key: str, pointer: str) -> Sequence[Any]:
-    found = _get(value, key, list, pointer)
+    found: list[Any] = _get(value, key, list, pointer)
     if not found:
         raise InvalidSchemaError(f"{key} must not be empty", pointer=pointer)
     return found

@@ -8,7 +8,8 @@ from string import Formatter
 from typing import Any
 
 from dg_sglang.errors import InvalidSchemaError
-from dg_sglang.grammar.constraint import Constraint, Grammar, as_constraint, compile_constraint, nested
+from dg_sglang.grammar.coercion import as_constraint
+from dg_sglang.grammar.constraint import Constraint, Grammar, compile_constraint, nested
 from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.json_value import WhitespacePolicy
 

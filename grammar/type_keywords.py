@@ -231,8 +231,8 @@ class TypeKeywords:
 def _verbatim_argument(settings: Mapping[str, Any], pointer: str) -> tuple[str, str | None, bool]:
     """The source, kind and word boundaries that an x-verbatim asks for."""
     source, kind, words = settings.get("source"), settings.get("kind"), settings.get("words", True)
-    well_typed = isinstance(source, str) and isinstance(kind, str | None) and isinstance(words, bool)
-    if not well_typed or set(settings) - {"source", "kind", "words"}:
-        message = 'x-verbatim must be {"source": name}, with an optional "kind" (a name) and "words" (true or false)'
-        raise InvalidSchemaError(message, pointer=pointer)
-    return source, kind, words
+    known = set(settings) <= {"source", "kind", "words"}
+    if known and isinstance(source, str) and isinstance(kind, str | None) and isinstance(words, bool):
+        return source, kind, words
+    message = 'x-verbatim must be {"source": name}, with an optional "kind" (a name) and "words" (true or false)'
+    raise InvalidSchemaError(message, pointer=pointer)

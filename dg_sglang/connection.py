@@ -12,6 +12,7 @@ from dg_sglang.errors import ConfigError, DgError, GrammarError, InputError, Ser
 
 _RETRIES = 4
 """How often a request is sent again that the server has no room for (503), each time after twice as long."""
+_OURS = re.compile(r"(?:^|: )(?P<kind>[A-Z]\w*Error): (?P<text>.*)", re.DOTALL)
 _PLACE = re.compile(r" \((?:keyword '(?P<keyword>[^']*)'(?: at (?P<at>.*))?|at (?P<pointer>/.*))\)$")
 
 
@@ -89,11 +90,15 @@ class Connection:
 
 
 def refusal(message: str) -> DgError:
-    """The error that the server raised: its message begins with our class's name, else SGLang itself refuses."""
-    name, colon, text = message.partition(": ")
-    kind = getattr(errors, name, None)
-    if not colon or not (isinstance(kind, type) and issubclass(kind, DgError)):
+    """The error that the server raised: behind SGLang's own words stand our class's name and its message.
+
+    InputError where SGLang itself refuses.
+    """
+    match = _OURS.search(message)
+    kind = getattr(errors, match["kind"], None) if match else None
+    if match is None or not (isinstance(kind, type) and issubclass(kind, DgError)):
         return InputError(message)
+    text = match["text"]
     place = _PLACE.search(text)
     if kind is errors.UnsupportedSchemaError:
         if place is None or place["keyword"] is None:

@@ -151,7 +151,7 @@ def test_logprobs_through_the_sdk(client: openai.OpenAI) -> None:
     (choice,) = answer.choices
     assert choice.logprobs is not None
     assert "".join(token.token for token in choice.logprobs.content or []).startswith(choice.message.content or "?")
-    assert all(token.logprob <= 1e-6 for token in choice.logprobs.content or [])
+    assert all(token.logprob <= 1e-3 for token in choice.logprobs.content or [])
 
 
 def test_the_sdk_raises_bad_request_for_a_refused_schema(client: openai.OpenAI) -> None:

@@ -38,7 +38,7 @@ def test_a_schema_that_cannot_be_enforced_is_refused_with_keyword_and_pointer(
         {"regex": "("},
         {"regex": "(?=a)b"},
         {"ebnf": "root ::= missing"},
-        {"ebnf": "root ::="},
+        {"ebnf": "root ::= ("},
         {"structural_tag": "{}"},
     ],
     ids=str,

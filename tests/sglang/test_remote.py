@@ -50,7 +50,13 @@ def test_it_knows_what_the_engine_knows(tiny_engine: SGLangEngine, local: Engine
         (Choice(["yes", "no (maybe)"]), {}),
         (Regex("[a-c]{3}-[0-9]{2}"), {"max_denoising_steps": 4}),
         (JsonSchema({"type": "array", "items": {"type": "integer"}, "maxItems": 3}, whitespace="compact"), {}),
-        (JsonSchema({"type": "object", "properties": {"a": {"type": "boolean"}}}, open=True), {"t_max": 1.5}),
+        (
+            JsonSchema(
+                {"type": "object", "properties": {"a": {"enum": [1]}}, "additionalProperties": {"type": "null"}},
+                open=True,
+            ),
+            {"t_max": 1.5},
+        ),
         (Bill, {"policy": {"accept": "tilted"}}),
     ],
     ids=["free", "choice", "regex", "compact", "open", "model"],

@@ -101,7 +101,7 @@ class Engine:
         """The token automaton of a constraint, from the engine's cache if it is there.
 
         Args:
-            constraint: JsonSchema, Regex, Choice, a schema as a dict, a pydantic model class, or a compiled Grammar.
+            constraint: what `dg_sglang.grammar.as_constraint` takes, or a compiled Grammar.
             whitespace: for JSON schemas that don't choose one; None takes the checkpoint's policy.
 
         Raises:

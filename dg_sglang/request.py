@@ -22,8 +22,8 @@ class GenerationRequest:
             (`{"type": "image", "image": picture}`) or stand for the next one of `images`.
         input_ids: the prompt's token ids, used as they are.
         images: pictures (PIL images, paths or bytes). With `prompt` they come before its text.
-        constraint: what the answer must satisfy: JsonSchema, Regex, Choice, a schema as a dict, a pydantic model class,
-            or a compiled Grammar.
+        constraint: what the answer must satisfy: a constraint of `dg_sglang.grammar` (JsonSchema, Regex, Ebnf, …), a
+            JSON Schema as a dict, a Python type (a pydantic model, `Literal["a", "b"]`, …), or a compiled Grammar.
         max_new_tokens: shorthand for the setting.
         seed: 0 … 2**63 − 1; None draws one, which the result tells.
         config: the settings to start from instead of the checkpoint's own.

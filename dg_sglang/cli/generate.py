@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from dg_sglang.cli.grammar_arguments import read_text
 from dg_sglang.cli.shared import (
     SCHEMA_HELP,
     dump,
@@ -22,6 +23,7 @@ from dg_sglang.errors import InputError
 @click.argument("prompt")
 @click.option("--schema", help=f"The answer's schema: {SCHEMA_HELP}")
 @click.option("--regex", help="A pattern that the whole answer matches.")
+@click.option("--ebnf", help="A context-free grammar (GBNF or Lark) of the answer, or a file with one.")
 @click.option("--choice", "choices", multiple=True, help="A possible answer; give the option once for each.")
 @model_option
 @url_option
@@ -32,6 +34,7 @@ def generate(
     prompt: str,
     schema: str | None,
     regex: str | None,
+    ebnf: str | None,
     choices: tuple[str, ...],
     model: str,
     url: str | None,
@@ -40,16 +43,19 @@ def generate(
     as_json: bool,
 ) -> None:
     """Answer PROMPT ("-" reads it from stdin), under a constraint where one is given."""
-    if sum(option is not None for option in (schema, regex, choices or None)) > 1:
-        raise click.UsageError("--schema, --regex and --choice exclude one another.")
+    given = [option for option in (schema, regex, ebnf, choices or None) if option is not None]
+    if len(given) > 1:
+        raise click.UsageError("--schema, --regex, --ebnf and --choice exclude one another.")
     constraint: Any = None
-    if schema is not None or regex is not None or choices:
+    if given:
         from dg_sglang import grammar, pipelines
 
         if schema is not None:
             constraint = grammar.JsonSchema(pipelines.resolve_schema(schema))
+        elif regex is not None:
+            constraint = grammar.Regex(regex)
         else:
-            constraint = grammar.Choice(choices) if regex is None else grammar.Regex(regex)
+            constraint = grammar.Choice(choices) if ebnf is None else grammar.Ebnf(read_text(ebnf, "--ebnf"))
         grammar.compile_constraint(constraint)  # a bad one fails here, before a model is loaded
     text = _read_stdin() if prompt == "-" else prompt
     engine = load_engine(model, url)

@@ -117,6 +117,7 @@ def test_version_and_module_form() -> None:
         (["extrakt"], "No such command 'extrakt'"),
         (["generate", "x", "--seed", "-1"], "-1 is not in the range"),
         (["generate", "x", "--regex", "a", "--choice", "b"], "exclude one another"),
+        (["generate", "x", "--regex", "a", "--ebnf", "b"], "exclude one another"),
         (["generate", "x", "--unknown"], "No such option"),
     ],
 )
@@ -327,6 +328,9 @@ def test_generate_under_each_constraint(cli: Cli, tmp_path: Path) -> None:
     digits = cli("generate", "A number", "--regex", "[0-9]{3}", "--seed", 1)
     assert len(digits.out.strip()) == 3
     assert digits.out.strip().isdigit()
+    (tmp_path / "grammar.gbnf").write_text('root ::= "a" | "b"+ "c"\n')
+    grammar = cli("generate", "A word", "--ebnf", tmp_path / "grammar.gbnf", "--seed", 1).out.strip()
+    assert grammar == "a" or grammar.strip("b") == "c"
     (tmp_path / "schema.json").write_text('{"enum": ["red", "green"]}')
     coloured = cli("generate", "A colour", "--schema", tmp_path / "schema.json", "--seed", 1, "--json")
     answer = json.loads(coloured.out)
@@ -362,6 +366,7 @@ def test_stdin_that_is_no_text(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Non
     ("arguments", "words"),
     [
         (["--regex", "(unclosed"], ["(unclosed"]),
+        (["--ebnf", 'root ::= "a'], ["line 1, column 10", "isn't closed"]),
         (["--model", "/no/such/checkpoint"], ["/no/such/checkpoint"]),
         (["--schema", "none.json"], ["none.json"]),
         (["--choice", "\udcff"], ["lone surrogate"]),

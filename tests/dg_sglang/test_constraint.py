@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from dg_sglang import Engine
 from dg_sglang.errors import BudgetError
-from dg_sglang.grammar import Choice, JsonSchema, Regex, VerbatimSource
+from dg_sglang.grammar import Choice, Ebnf, JsonSchema, Regex, StructuralTag, Template, Verbatim, VerbatimSource
 
 
 class Item(BaseModel):
@@ -88,6 +88,44 @@ def test_choices_and_verbatim_pieces(engine: Engine) -> None:
         assert engine.generate("go", constraint=Choice(options), seed=seed).text in options
         piece = engine.generate("go", constraint=JsonSchema(schema, sources={"document": source}), seed=seed).parsed
         assert piece in source.text
+
+
+def test_a_template_gives_its_holes_back(engine: Engine) -> None:
+    template = Template(
+        "{name} owes {amount}: {{{items}}}",
+        name=Verbatim("Ann Lee, Bo"),
+        amount={"type": "integer", "minimum": 0, "maximum": 99},
+        items=JsonSchema({"type": "array", "items": {"type": "boolean"}, "maxItems": 2}, whitespace="compact"),
+    )
+    for seed in range(3):
+        result = engine.generate("go", constraint=template, seed=seed, max_new_tokens=60)
+        holes = result.parsed
+        assert result.text == "{name} owes {amount}: {{{items}}}".format(
+            **holes | {"items": json.dumps(holes["items"], separators=(",", ":"))}
+        )
+        assert holes["name"] in "Ann Lee, Bo"
+        assert 0 <= holes["amount"] <= 99
+
+
+def test_structural_tags_and_grammars_without_nesting(engine: Engine) -> None:
+    call = {"type": "json_schema", "json_schema": {"type": "array", "items": {"type": "null"}, "maxItems": 3}}
+    tag = {"type": "tag", "begin": "<call>", "content": call, "end": "</call>"}
+    tags = {"type": "triggered_tags", "triggers": ["<call"], "tags": [tag], "at_least_one": True}
+    grammar = Ebnf('root ::= word ("," word)*\nword ::= "ab" | [xyz]{2,3}')
+    for seed in range(3):
+        text = engine.generate("go", constraint=StructuralTag({"format": tags}), seed=seed, max_new_tokens=40).text
+        for piece in text.split("<call")[1:]:
+            assert re.match(r">\[\s*(null\s*(,\s*null\s*){0,2})?\]</call>", piece), text
+        assert "<call>" in text
+        text = engine.generate("go", constraint=grammar, seed=seed, max_new_tokens=40).text
+        assert all(re.fullmatch("ab|[xyz]{2,3}", word) for word in text.split(",")), text
+
+
+def test_python_types(engine: Engine) -> None:
+    assert engine.generate("go", constraint=Literal["yes", "no"], seed=0).text in ("yes", "no")
+    assert engine.generate("go", constraint=tuple[bool, bool], seed=0, max_new_tokens=40).parsed in (
+        [a, b] for a in (True, False) for b in (True, False)
+    )
 
 
 def test_fixed_tokens_steer_a_constrained_answer(engine: Engine) -> None:

@@ -47,15 +47,15 @@ class Chat:
         self._control_start = _first_characters(name for name, index in ids.items() if index in self._hidden)
         self._open, self._close = ids.get(CHANNEL_OPEN), ids.get(CHANNEL_CLOSE)
 
-    def thinking(self, prompt: Sequence[int]) -> Thinking:
-        """What follows this prompt when the model is asked to think.
+    def thinking(self, prompt: Sequence[int], *, marked: bool = False) -> Thinking:
+        """What follows this prompt when the model is asked to think. `marked` is as for `Thinking`.
 
         Raises:
             CheckpointError: the checkpoint has no thinking channel.
         """
         if self._open is None or self._close is None:
             raise CheckpointError(f"{self._name} has no thinking channel ({CHANNEL_OPEN}): ask without thinking")
-        return Thinking(self._open, self._close, begun=self._left_open(prompt))
+        return Thinking(self._open, self._close, begun=self._left_open(prompt), marked=marked)
 
     def encode(self, request: GenerationRequest, vocab_size: int) -> Prompt:
         """The prompt of a request.

@@ -83,7 +83,7 @@ def _causal(low: int, prefix: int, end: int, window: int | None, images: Spans) 
 
 def mark_images(original: Any, model: Any, forward_batch: Any, input_ids: Tensor, mask_dtype: torch.dtype) -> None:
     """AROUND `Gemma4ForConditionalGeneration.prepare_attn_masks`: upstream's is for Triton and FA4 only."""
-    from sglang.srt.runtime_context import get_attn_backend
+    from sglang.srt.model_executor.forward_context import get_attn_backend
 
     backend = get_attn_backend()
     if not isinstance(backend, CanvasAttention):

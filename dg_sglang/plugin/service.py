@@ -199,7 +199,8 @@ class Service:
         """
         if ignore_end and automaton is not None:
             raise ConfigError("ignore_eos contradicts a constraint, whose answer has an end: leave out one of the two")
-        channel = self._chat.thinking(prompt) if thinking and automaton is not None else None
+        # SGLang's parser, told that the model thinks, takes everything before the closing token for thinking.
+        channel = self._chat.thinking(prompt, marked=True) if thinking and automaton is not None else None
         causal = settings.config.mode == "causal"
         # SGLang goes on only where a whole canvas fits; after a thought, canvases begin anywhere.
         room = max_context - len(prompt)

@@ -15,8 +15,8 @@ ENDS = frozenset([END])
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
 
 
-def take(tokens: list[int], room: int = 99, *, begun: bool = False) -> tuple[list[int], bool]:
-    thinking = Thinking(OPEN, CLOSE, begun=begun)
+def take(tokens: list[int], room: int = 99, **options: bool) -> tuple[list[int], bool]:
+    thinking = Thinking(OPEN, CLOSE, **{"begun": False} | options)
     return thinking.take(tokens, room, ENDS), thinking.over
 
 
@@ -24,6 +24,8 @@ def take(tokens: list[int], room: int = 99, *, begun: bool = False) -> tuple[lis
     ("tokens", "options", "expected"),
     [
         ([50, 51, 52], {}, ([], True)),  # the model doesn't think
+        ([50, 51, 52], {"marked": True}, ([CLOSE], True)),
+        ([OPEN, 51, CLOSE], {"marked": True}, ([OPEN, 51, CLOSE], True)),
         ([OPEN, 51, 52], {}, ([OPEN, 51, 52], False)),
         ([50, 51, 52], {"begun": True}, ([50, 51, 52], False)),
         ([OPEN, 51, CLOSE, 52], {}, ([OPEN, 51, CLOSE], True)),

@@ -49,10 +49,11 @@ def active_states(target, edge_set, edge_start, start, final, length, limit, tai
 
 @njit(cache=True)
 def backward(weight, target, edge_set, edge_start, active_start, active, final, limit, tail):
-    """float64 messages [L + 1, states] scaled to a maximum of 1 per position, and two logs: the scale of position 0,
-    and the largest value that a scaled 1.0 stood for (terms a factor of e^708 below it were lost).
+    """float64 messages [L + 1, states] scaled to a maximum of 1 per position, float64 [L] what that divided them by, and
+    two logs: the scale of position 0, and the largest value that a scaled 1.0 stood for (terms e^708 below were lost).
     """
     length = weight.shape[0]
+    divisor = np.empty(length)
     message = np.zeros((length + 1, final.shape[0]))
     scale = 0.0
     ceiling = 0.0
@@ -73,12 +74,13 @@ def backward(weight, target, edge_set, edge_start, active_start, active, final, 
                     total += linear[edge_set[edge]] * message[i + 1, target[edge]]
             message[i, state] = total
             largest = max(largest, total)
+        divisor[i] = largest
         if largest == 0.0:
-            return message, -np.inf, ceiling
+            return message, divisor, -np.inf, ceiling
         for position in range(active_start[i], active_start[i + 1]):
             message[i, active[position]] /= largest
         scale += peak + np.log(largest)
-    return message, scale, ceiling
+    return message, divisor, scale, ceiling
 
 
 @njit(cache=True)
@@ -131,39 +133,50 @@ def _edge_weights(out, i, state, weight, message, log_space, target, edge_set, e
 
 
 @njit(cache=True)
-def set_posteriors(weight, message, log_space, target, edge_set, edge_start, active_start, active, start, limit, tail):
+def set_posteriors(weight, message, divisor, target, edge_set, edge_start, active_start, active, start, limit, tail):
     """float64 [L, sets]: the probability that a position takes an edge with this set, given a valid canvas."""
     length, sets = weight.shape
     posterior = np.zeros((length, sets))
-    here = np.zeros(message.shape[1])
-    there = np.zeros(message.shape[1])
-    share = np.empty(np.diff(edge_start).max())
+    here, there = np.zeros((2, message.shape[1]))
     linear = np.empty(sets)
     here[start] = 1.0
     for i in range(length):
-        if not log_space:
-            peak = weight[i].max()
-            for number in range(sets):
-                linear[number] = np.exp(weight[i, number] - peak)
+        peak = weight[i].max()
+        for number in range(sets):
+            linear[number] = np.exp(weight[i, number] - peak)
         for position in range(active_start[i], active_start[i + 1]):
             state = active[position]
-            if here[state] == 0.0:
-                continue
-            first = edge_start[state]
-            if log_space:
+            if here[state] > 0.0:
+                factor = here[state] / (message[i, state] * divisor[i])
+                for edge in range(edge_start[state], edge_start[state + 1]):
+                    if i < limit or edge_set[edge] >= tail:
+                        part = factor * linear[edge_set[edge]] * message[i + 1, target[edge]]
+                        posterior[i, edge_set[edge]] += part
+                        there[target[edge]] += part
+            here[state] = 0.0
+        here, there = there, here
+    return posterior
+
+
+@njit(cache=True)
+def set_posteriors_log(weight, message, target, edge_set, edge_start, active_start, active, start, limit, tail):
+    """The same from messages in logs."""
+    length, sets = weight.shape
+    posterior = np.zeros((length, sets))
+    here, there = np.zeros((2, message.shape[1]))
+    share = np.empty(np.diff(edge_start).max())
+    here[start] = 1.0
+    for i in range(length):
+        for position in range(active_start[i], active_start[i + 1]):
+            state = active[position]
+            if here[state] > 0.0:
+                first = edge_start[state]
                 total = _edge_weights(share, i, state, weight, message, True, target, edge_set, edge_start, limit, tail)
-            else:  # the same, without a logarithm and an exponential per edge
-                total = 0.0
                 for edge in range(first, edge_start[state + 1]):
-                    part = linear[edge_set[edge]] * message[i + 1, target[edge]]
-                    share[edge - first] = part if i < limit or edge_set[edge] >= tail else 0.0
-                    total += share[edge - first]
-            if total > 0.0:
-                for k in range(edge_start[state + 1] - first):
-                    if share[k] > 0.0:
-                        part = here[state] * share[k] / total
-                        posterior[i, edge_set[first + k]] += part
-                        there[target[first + k]] += part
+                    if share[edge - first] > 0.0:
+                        part = here[state] * share[edge - first] / total
+                        posterior[i, edge_set[edge]] += part
+                        there[target[edge]] += part
             here[state] = 0.0
         here, there = there, here
     return posterior

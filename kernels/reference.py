@@ -88,7 +88,7 @@ def backward(weight: Tensor, chain: Chain) -> Messages:
     for i in range(length - 1, -1, -1):
         for s, t, e in _edges(chain, i):
             value[i, s] = torch.logaddexp(value[i, s], weight[i, e] + value[i + 1, t])
-    return Messages(value, True, float(value[0, chain.start]))
+    return Messages(value, None, float(value[0, chain.start]))
 
 
 def set_posteriors(weight: Tensor, messages: Messages, chain: Chain) -> Tensor:
@@ -156,7 +156,7 @@ def tilted_logits(
 def tilted_probabilities(
     logits: Tensor, temperature: Tensor, log_norm: Tensor, tilt: Tensor | None, classes: Classes | None, *, out: Tensor
 ) -> None:
-    """q = p · exp(tilt), or p without a tilt, into out [R, V] of any dtype. tilt [R, C + 1] is as in `tilted_logits`."""
+    """q = p · exp(tilt), or p without a tilt, into out [R, V] of any dtype; tilt [R, C + 1] as in `tilted_logits`."""
     log_q = _scaled(logits, temperature) - log_norm[:, None]
     if tilt is not None and classes is not None:
         log_q += tilt.double()[:, classes.token_class.long()]

@@ -65,7 +65,7 @@ def row_and_class_statistics(
     """
     width = rows.shape[1]
     moment, dominant_moment = np.empty(block_top.shape[1]), np.empty(block_top.shape[1])
-    gathered = np.empty(max(BLOCK, np.diff(start).max()), np.float32)
+    gathered, selected = np.empty(tokens.size, np.float32), np.empty(BLOCK, np.float32)
     for i in range(rows.shape[0]):
         scaled = out[i % out.shape[0]]
         for block in range(moment.shape[0]):
@@ -81,11 +81,13 @@ def row_and_class_statistics(
             if shift > -_SAFE:
                 total, part = total / np.exp(shift), part / np.exp(shift) - total / np.exp(shift) * shift
             elif own > _NEVER:
-                count = _select(scaled[low:high], label, dominant, gathered)
-                total, part = _sums(gathered[:count], own)
+                count = _select(scaled[low:high], label, dominant, selected)
+                total, part = _sums(selected[:count], own)
             dominant_top[i, block], dominant_sum[i, block], dominant_moment[block] = own, total, part
         _, log_norm[i], entropy[i] = _combine(block_top[i], block_sum[i], moment)
         best[i] = _first_best(scaled, block_top[i])
+        for k in range(tokens.size):
+            gathered[k] = scaled[tokens[k]]
         for label in range(class_top.shape[1]):
             if label == dominant:
                 own, log_sum, spread = _combine(dominant_top[i], dominant_sum[i], dominant_moment)
@@ -93,14 +95,14 @@ def row_and_class_statistics(
                 class_sum[i, label] = np.exp(log_sum - own) if own > _NEVER else 0.0
                 class_mean[i, label] = log_sum - spread if own > _NEVER else 0.0
                 continue
-            count = start[label + 1] - start[label]
-            own = _gather(scaled, tokens[start[label] : start[label + 1]], gathered)
+            values = gathered[start[label] : start[label + 1]]
+            own = _top(values)
             class_top[i, label] = own
             class_sum[i, label] = class_mean[i, label] = 0.0
-            if count == 1 and own > _NEVER:
+            if values.size == 1 and own > _NEVER:
                 class_sum[i, label], class_mean[i, label] = 1.0, own
             elif own > _NEVER:
-                total, part = _sums(gathered[:count], own)
+                total, part = _sums(values, own)
                 class_sum[i, label], class_mean[i, label] = total, own + part / total
 
 
@@ -168,13 +170,11 @@ def _select(x, labels, label, out):
 
 
 @njit(cache=True)
-def _gather(x, tokens, out):
+def _top(x):
     top = LEAST
-    for k in range(tokens.size):
-        value = x[tokens[k]]
-        out[k] = value
-        top = max(top, ordered(value))
-    return from_ordered(top) if tokens.size else _NEVER
+    for j in range(x.size):
+        top = max(top, ordered(x[j]))
+    return _NEVER if top == LEAST else from_ordered(top)
 
 
 @njit(cache=True)

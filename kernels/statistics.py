@@ -63,25 +63,29 @@ def class_tilt(set_posterior, set_mass, set_start, set_classes, classes):
     """
     length, sets = set_posterior.shape
     tilt = np.full((length, classes), -np.inf)
-    total = np.empty(classes)
+    ratio, total = np.empty(sets), np.empty(classes)
     for i in range(length):
+        peak = -np.inf
         for number in range(sets):
+            ratio[number] = -np.inf
             if set_posterior[i, number] > 0.0:
-                value = np.log(set_posterior[i, number]) - set_mass[i, number]
-                for position in range(set_start[number], set_start[number + 1]):
-                    label = set_classes[position]
-                    if value > tilt[i, label]:
-                        tilt[i, label] = value
+                ratio[number] = np.log(set_posterior[i, number]) - set_mass[i, number]
+                peak = max(peak, ratio[number])
         total[:] = 0.0
         for number in range(sets):
-            if set_posterior[i, number] > 0.0:
-                value = np.log(set_posterior[i, number]) - set_mass[i, number]
+            if ratio[number] > -np.inf:
+                part = np.exp(ratio[number] - peak)
+                for position in range(set_start[number], set_start[number + 1]):
+                    total[set_classes[position]] += part
+        for label in range(classes):
+            if total[label] > TINY:
+                tilt[i, label] = peak + np.log(total[label])
+        for number in range(sets):  # what lies too far below the peak for a linear sum
+            if ratio[number] > -np.inf:
                 for position in range(set_start[number], set_start[number + 1]):
                     label = set_classes[position]
-                    total[label] += np.exp(value - tilt[i, label])
-        for label in range(classes):
-            if total[label] > 0.0:
-                tilt[i, label] += np.log(total[label])
+                    if total[label] <= TINY:
+                        tilt[i, label] = np.logaddexp(tilt[i, label], ratio[number])
     return tilt
 
 

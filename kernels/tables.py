@@ -109,10 +109,10 @@ class Messages:
 
     Attributes:
         value: [L + 1, states], linear or logs, with a scale per position.
-        in_logs: which of the two.
+        divisor: [L], what linear messages were divided by at each position; None for logs.
         log_z: log of the weight of all paths from start; −inf if there is none.
     """
 
     value: Tensor
-    in_logs: bool
+    divisor: Tensor | None
     log_z: float

@@ -5,7 +5,7 @@ rotation is applied), x to the right and y down.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,8 @@ class Limits:
     max_bytes: int = 200_000_000
     max_pixels: int = 100_000_000
     """Of one image, or of one embedded image that OCR would have to decode."""
+    max_seconds: float = 600.0
+    """For reading all pages. Looked at between pages: a single page that never ends is a batch's timeout's business."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Page:
-    """One page: number (from 1), size in points as displayed, and where its words come from."""
+    """One page: number (from 1), size in points as displayed, where its words come from, and what was left out."""
 
     number: int
     width: float
     height: float
     lines: tuple[Line, ...]
     source: Literal["text", "ocr"]
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def text(self) -> str:
@@ -86,10 +89,20 @@ class Place:
 
 @dataclass(frozen=True)
 class Document:
-    """A read document. `text` is what the model reads; `places` leads from its characters back to the page."""
+    """A read document. `text` is what the model reads; `places` leads from its characters back to the page.
+
+    `attachments` names the structured invoices inside a PDF, which are not read.
+    """
 
     name: str
     pages: tuple[Page, ...]
+    attachments: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What its reader should know: hidden text, text layers that lie, attachments that say the same."""
+        found = tuple(f"the PDF carries a structured invoice ({name}), which was not read" for name in self.attachments)
+        return (*(note for page in self.pages for note in page.notes), *found)
 
     @cached_property
     def text(self) -> str:
@@ -135,37 +148,50 @@ def load_document(
     limits: Limits | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Document:
-    """Read a PDF or an image file (PNG, JPEG, TIFF, WebP, …).
+    """Read a PDF, an image (PNG, JPEG, TIFF of several pages, WebP, …), plain text, HTML, or a Word document (.docx).
 
-    PDF pages with a text layer are read from it; pages without one, and images, go through OCR. Attachments (such as an
-    embedded XML invoice) are never read. `progress` gets one short message per slow step.
+    A PDF's page is read from its text layer where that can be believed, else by OCR, as images are; its form's ticks
+    become ☒ and ☐. Text that nobody sees (invisible, tiny, of its background's colour, covered, off the page) is left
+    out, and `warnings` say so. Attachments, such as an embedded XML invoice, are never read. Text, HTML and Word
+    documents are laid out on A4, so that they have pages and boxes too; their pictures are left out. `progress` gets
+    one short message per slow step.
 
     Raises:
-        DocumentError: missing, empty, damaged, encrypted, neither PDF nor image, over a limit, or without any text.
+        DocumentError: of the kind that names the problem: missing, empty, damaged, encrypted, unsupported, or over a
+            limit.
     """
     path, limits = Path(path), limits or Limits()
     head = _head(path, limits)
+    attachments: tuple[str, ...] = ()
     try:
-        if b"%PDF-" in head:
-            from dg_sglang.pipelines.pdf import read_pdf
+        if b"%PDF-" in head[:1024]:
+            from dg_sglang.pipelines.documents.pdf import open_pdf, read_pages, structured_invoices
 
-            pages = tuple(read_pdf(path, password, limits, progress))
+            with open_pdf(path, password) as pdf:
+                attachments = structured_invoices(pdf)
+                pages = tuple(read_pages(pdf, path, limits, progress))
         else:
-            from dg_sglang.pipelines.ocr import read_image_file
-
-            pages = tuple(read_image_file(path, limits, progress))
+            pages = tuple(_other_pages(path, head, limits, progress))
     except ImportError as error:
         raise UnsupportedDocumentError(
             f"{path}: documents need an extra ({error}); pip install 'dg-sglang[documents]'"
         ) from error
-    document = Document(path.name, pages)
+    document = Document(path.name, pages, attachments)
     if not document.places:
         raise EmptyDocumentError(f"{path}: no text found on any of its {len(document.pages)} page(s), not even by OCR")
     return document
 
 
+def _other_pages(path: Path, head: bytes, limits: Limits, progress: Callable[[str], None] | None) -> Iterator[Page]:
+    from dg_sglang.pipelines.documents.ocr import is_image, read_image_file
+    from dg_sglang.pipelines.documents.reflow import kind_of, read_reflowed
+
+    kind = None if is_image(path) else kind_of(path, head)
+    return read_image_file(path, limits, progress) if kind is None else read_reflowed(path, kind, limits, progress)
+
+
 def _head(path: Path, limits: Limits) -> bytes:
-    """The first kilobyte of a file that exists and is neither empty nor too large."""
+    """The first 4 KiB of a file that exists and is neither empty nor too large."""
     try:
         if not path.exists():
             raise MissingDocumentError(f"{path}: no such file")
@@ -179,6 +205,6 @@ def _head(path: Path, limits: Limits) -> bytes:
                 f"{path}: {size:,} bytes are more than the limit of {limits.max_bytes:,} (Limits.max_bytes)"
             )
         with path.open("rb") as file:
-            return file.read(1024)
+            return file.read(4096)
     except OSError as error:
         raise MissingDocumentError(f"{path}: can't be read: {error.strerror}") from error

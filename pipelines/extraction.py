@@ -130,7 +130,7 @@ def extract(
         reading.values,
         answer,
         usage,
-        (*warnings, *reading.warnings),
+        (*source.warnings, *warnings, *reading.warnings),
         document,
     )
     value = _validate(schema, reading, partial)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pymupdf
 
 from dg_sglang.pipelines.document import Document, Page, Word
-from dg_sglang.pipelines.layout import build_lines
+from dg_sglang.pipelines.documents.layout import build_lines
 
 Placed = tuple[float, float, str]  # x, baseline y, text
 

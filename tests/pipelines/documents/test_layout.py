@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from dg_sglang.pipelines.document import Word
-from dg_sglang.pipelines.layout import MAX_GAP, build_lines
+from dg_sglang.pipelines.documents.layout import MAX_GAP, build_lines
 
 
 def word(text: str, x: float, y: float, height: float = 10) -> Word:

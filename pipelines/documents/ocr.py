@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dg_sglang.errors import DamagedDocumentError, DocumentError, DocumentLimitError, UnsupportedDocumentError
 from dg_sglang.pipelines.document import Box, Limits, Page, Word
-from dg_sglang.pipelines.layout import build_lines
+from dg_sglang.pipelines.documents.layout import build_lines
 from dg_sglang.vision.images import readable_formats
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def read_image_file(path: Path, limits: Limits, progress: Callable[[str], None] 
             image = Image.open(path, formats=readable_formats())
         except UnidentifiedImageError as error:
             raise UnsupportedDocumentError(
-                f"{path}: neither a PDF nor an image that can be read; convert it to PDF, PNG or JPEG"
+                f"{path}: neither a PDF nor an image, a text, HTML or a Word document; convert it to PDF, PNG or JPEG"
             ) from error
         except Image.DecompressionBombError as error:
             raise DocumentLimitError(f"{path}: the image is far too large to decode safely ({error})") from error
@@ -56,6 +56,21 @@ def read_image_file(path: Path, limits: Limits, progress: Callable[[str], None] 
             height, width = pixels.shape[:2]
             words = recognise(pixels, points_per_pixel=scale)
             yield Page(frame + 1, width * scale, height * scale, build_lines(words), "ocr")
+
+
+def is_image(path: Path) -> bool:
+    """Whether Pillow knows the file's format, damaged or not."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            Image.open(path, formats=readable_formats()).close()
+    except UnidentifiedImageError:
+        return False
+    except Exception:  # a bomb, or damaged: an image all the same
+        return True
+    return True
 
 
 @contextmanager

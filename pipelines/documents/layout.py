@@ -5,6 +5,8 @@ from dataclasses import replace
 from statistics import median
 
 from dg_sglang.pipelines.document import Line, Word
+from dg_sglang.pipelines.documents.columns import reading_blocks
+from dg_sglang.pipelines.documents.direction import in_reading_order
 
 MAX_GAP = 24
 """Longest run of spaces that a column gap becomes."""
@@ -21,23 +23,28 @@ Direction = tuple[int, int]
 
 
 def build_lines(words: Sequence[Word], direction: Direction = (1, 0)) -> tuple[Line, ...]:
-    """Group the words of one page, all running in `direction`, into lines as their reader sees them.
+    """Group the words of one page, all running in `direction`, into lines in the order in which they are read.
 
-    A word joins the line whose extent across the direction it shares by at least half of the smaller height.
+    A word joins the line whose extent across the direction it shares by at least half of the smaller height. Columns of
+    running text are read one after the other; words written from right to left come in logical order.
     """
     words = [_turned(word, direction) for word in words if word.text.strip()]
     if not words:
         return ()
-    rows = _rows(words)
+    blocks = reading_blocks(_rows(words))
     character = median((word.box[2] - word.box[0]) / len(word.text) for word in words) or 1.0
     height = median(word.box[3] - word.box[1] for word in words) or 1.0
     lines: list[Line] = []
-    bottom = None
-    for row in rows:
-        top = min(word.box[1] for word in row)
-        line = _line(row, character, bottom is not None and top - bottom >= PARAGRAPH_GAP * height)
-        lines.append(replace(line, words=tuple(_turned(word, (direction[0], -direction[1])) for word in row)))
-        bottom = max(word.box[3] for word in row)
+    for block in blocks:
+        bottom = None
+        for row in block:
+            top = min(word.box[1] for word in row)
+            gap = bool(lines) if bottom is None else top - bottom >= PARAGRAPH_GAP * height
+            line = _line(in_reading_order(row), character, gap)
+            lines.append(
+                replace(line, words=tuple(_turned(word, (direction[0], -direction[1])) for word in line.words))
+            )
+            bottom = max(word.box[3] for word in row)
     return tuple(lines)
 
 
@@ -79,14 +86,18 @@ def _rows(words: Sequence[Word]) -> list[list[Word]]:
 
 def _line(row: Sequence[Word], character: float, space_before: bool) -> Line:
     text = ""
-    starts = []
-    right, run = row[0].box[0], row[0].run
-    for word in row:
-        if text:
-            gap = (word.box[0] - right) / character
-            limit = RUN_GAP if word.run is not None and word.run == run else COLUMN_GAP
-            text += " " if gap < limit else " " * max(2, min(MAX_GAP, round(gap)))
+    starts: list[int] = []
+    for before, word in zip([None, *row], row, strict=False):
+        if before:
+            gap = max(word.box[0] - before.box[2], before.box[0] - word.box[2]) / character
+            apart = gap >= (RUN_GAP if word.run is not None and word.run == before.run else COLUMN_GAP)
+            text += " " * max(2, min(MAX_GAP, round(gap))) if apart and _neighbours(before, word, row) else " "
         starts.append(len(text))
         text += word.text
-        right, run = max(right, word.box[2]), word.run
     return Line(tuple(row), text, tuple(starts), space_before)
+
+
+def _neighbours(one: Word, other: Word, row: Sequence[Word]) -> bool:
+    """Whether no word stands between them: where directions mix, the next word in reading order may stand elsewhere."""
+    left, right = sorted((one, other), key=lambda word: word.box[0])
+    return not any(left.box[0] < word.box[0] < right.box[0] for word in row)

@@ -9,7 +9,7 @@ from PIL import Image
 
 from dg_sglang.errors import DocumentError
 from dg_sglang.pipelines import load_document
-from dg_sglang.pipelines.ocr import _padded, flatten
+from dg_sglang.pipelines.documents.ocr import _padded, flatten
 
 TEXT = [(40, 60, "Receipt 118204"), (40, 120, "TOTAL"), (300, 120, "15.06")]
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
+from dg_sglang.errors import EmptyLanguageError, InvalidSchemaError, UnsupportedSchemaError
 from dg_sglang.grammar import Regex, compile_constraint
 from dg_sglang.grammar.expression import Expressions
-from dg_sglang.grammar.regex import compile_search
+from dg_sglang.grammar.regex import compile_regex, compile_search
 from dg_sglang.grammar.text import json_body, json_spelling
 
 ATOMS = st.sampled_from(["a", "b", "é", ".", r"\d", r"\w", r"[ab]", r"[^a]", r"\s", r"[a-c0-9]", r"\."])
@@ -77,6 +77,37 @@ def test_searches_agree_with_python(pattern, texts):
         if not text and r"\B" in pattern:
             continue  # Python says that \B doesn't match the empty text, ECMA-262 that it does
         assert table.after(node, json_body(text)).nullable == bool(re.search(pattern, text, re.ASCII)), (pattern, text)
+
+
+@given(ASSERTING, st.lists(st.text("abé0 .x", max_size=5), min_size=5, max_size=10))
+@settings(max_examples=200, deadline=None)
+def test_whole_texts_with_assertions_agree_with_python(pattern, texts):
+    try:
+        grammar = compile_constraint(Regex(pattern))
+    except EmptyLanguageError:
+        assert not any(re.fullmatch(pattern, text, re.ASCII) for text in texts)
+        return
+    for text in texts:
+        if text or r"\B" not in pattern:
+            assert grammar.accepts(text) == bool(re.fullmatch(pattern, text, re.ASCII)), (pattern, text)
+
+
+CASED = st.sampled_from(["a", "B", "[^a]", "[a-c]", "é", "ß", "ſ", "K", r"\w", ".", r"\x41", "σ"])
+
+
+@given(
+    st.lists(CASED, min_size=1, max_size=3).map("".join),
+    st.lists(st.text("aAbBéÉßẞſsSKk\nσςΣ", max_size=3), min_size=5, max_size=10),
+    st.booleans(),
+)
+@settings(max_examples=200, deadline=None)
+def test_flags_agree_with_python(pattern, texts, dot_all):
+    table = Expressions()
+    node = compile_regex(table, pattern, ignore_case=True, dot_all=dot_all)
+    # é, ß … are no word characters in ECMA-262, and Python folds case beyond ASCII only without re.ASCII
+    python = re.compile(pattern.replace(r"\w", "[A-Za-z0-9_]"), re.IGNORECASE | (re.DOTALL if dot_all else 0))
+    for text in texts:
+        assert table.after(node, text.encode()).nullable == bool(python.fullmatch(text)), (pattern, text)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Structural tags: the same texts as xgrammar 0.2.7 takes (compared once, format by format), and what is refused."""
+"""Structural tags: which texts they take, as xgrammar sees it too, and what is refused."""
 
 import json
 import re
@@ -26,58 +26,68 @@ def formatted(kind, **keys):
     return {"type": "structural_tag", "format": {"type": kind, **keys}}
 
 
-@pytest.mark.parametrize(
-    ("tag", "members", "others"),
-    [
-        (formatted("const_string", value="c"), ["c"], ["", "cc"]),
-        (formatted("json_schema", json_schema={"type": "integer"}, style="json", any_order=False), ["1"], ["a"]),
-        (formatted("json_schema"), ['{"a": [1]}', "null"], [""]),
-        (formatted("grammar", grammar='root ::= "a"+'), ["aa"], [""]),
-        (formatted("regex", pattern="a+"), ["aa"], [""]),
-        (formatted("any_text"), ["", "é\n😀"], []),
-        (formatted("any_text", excludes=["ab", "c"]), ["", "ba", "a"], ["aab", "xc"]),
-        (formatted("any_text", max_chars=2), ["", "é😀"], ["aaa"]),
-        (formatted("sequence", elements=[TEXT, C]), ["c", "acc"], ["", "ca"]),
-        (formatted("or", elements=[C, INTEGER]), ["c", "7"], ["", "c7"]),
-        (formatted("optional", content=C), ["", "c"], ["cc"]),
-        (formatted("star", content=C), ["", "ccc"], ["a"]),
-        (formatted("plus", content=C), ["c", "cc"], [""]),
-        (formatted("repeat", content=C, min=1, max=2), ["c", "cc"], ["", "ccc"]),
-        (formatted("repeat", content=C, min=1, max=-1), ["c", "ccc"], [""]),
-        (formatted("tag", **{k: G[k] for k in ("begin", "content", "end")}),
-         ["<g>x</g>", "<g></h>", "<g></</g>"], ["<g>x", "<g></g></g>", "<g>x</g>y</g>"]),
-        (formatted("tag", begin="<", content={"type": "sequence", "elements": [C, TEXT]}, end=">"), ["<cb>"], ["<c>>"]),
-        (formatted("tag", begin="<", content={"type": "or", "elements": [C, TEXT]}, end=">"), ["<c>", "<>"], ["<c>>"]),
-        (formatted("tag", begin="<", content={"type": "optional", "content": TEXT}, end=">"), ["<>", "<x>"], ["<>>"]),
-        (formatted("tag", begin="B", content={"type": "triggered_tags", "triggers": ["<f"], "tags": [F]}, end="E"),
-         ["BE", "BxE", "Bx<f>1</f>yE"], ["BxEyE", "Bx", "B<fE"]),
-        (formatted("triggered_tags", triggers=["<f", "<g"], tags=[F, G]),
-         ["", "x", "<", "x<f>1</f>y<g>z</h>", "<<f>1</f>", "<g><f></g>"], ["<fx", "<f>x</f>", "<f>1", "<g>"]),
-        (formatted("triggered_tags", triggers=["<f"], tags=[F], stop_after_first=True),
-         ["", "x", "x<f>1</f>"], ["<f>1</f>x", "<f>1</f><f>2</f>"]),
-        (formatted("triggered_tags", triggers=["<f"], tags=[F], at_least_one=True),
-         ["<f>1</f>", "<f>1</f>x<f>2</f>"], ["", "x", "x<f>1</f>"]),
-        (formatted("triggered_tags", triggers=["<f"], tags=[F], at_least_one=True, stop_after_first=True),
-         ["<f>1</f>"], ["", "x", "<f>1</f>x"]),
-        (formatted("triggered_tags", triggers=["<f"], tags=[F], excludes=["no"]),
-         ["n<f>1</f>o", ""], ["no", "<f>1</f>no"]),
-        (formatted("tags_with_separator", tags=[F], separator=","),
-         ["", "<f>1</f>", "<f>1</f>,<f>2</f>"], ["<f>1</f>,"]),
-        (formatted("tags_with_separator", tags=[F, G], separator="", at_least_one=True),
-         ["<f>1</f><g></g>"], ["", "<f>1</f>,<f>2</f>"]),
-        (formatted("tags_with_separator", tags=[F], separator=",", stop_after_first=True),
-         ["", "<f>1</f>"], ["<f>1</f>,<f>2</f>"]),
-        (formatted("dispatch", rules=[["<t>", C]]), ["", "x<t>c", "<t>cx<t>c"], ["<t>", "<t>x"]),
-        (formatted("dispatch", rules=[["<t>", C]], loop=False, excludes=["e"]), ["x", "x<t>c"], ["<t>cx", "e<t>c"]),
-        ({"type": "structural_tag", "structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end": "</f>"}],
-          "triggers": ["<f"]}, ["", "x<f>1</f>y"], ["<f>x</f>", "<f"]),
-        ({"structures": [{"begin": "<f>", "end": "</f>"}], "triggers": ["<f"], "at_least_one": True},
-         ['<f>{"any": 1}</f>y'], ["", "x<f>1</f>"]),
-    ],
-)  # fmt: skip
+FORMATS = [
+    (formatted("const_string", value="c"), ["c"], ["", "cc"]),
+    (formatted("json_schema", json_schema={"type": "integer"}, style="json", any_order=False), ["1"], ["a"]),
+    (formatted("json_schema", json_schema={}), ['{"a": [1]}', "null"], [""]),
+    (formatted("grammar", grammar='root ::= "a"+'), ["aa"], [""]),
+    (formatted("regex", pattern="a+"), ["aa"], [""]),
+    (formatted("any_text"), ["", "é\n😀"], []),
+    (formatted("any_text", excludes=["ab", "c"]), ["", "ba", "a"], ["aab", "xc"]),
+    (formatted("any_text", max_chars=2), ["", "é😀"], ["aaa"]),
+    (formatted("sequence", elements=[TEXT, C]), ["c", "acc"], ["", "ca"]),
+    (formatted("or", elements=[C, INTEGER]), ["c", "7"], ["", "c7"]),
+    (formatted("optional", content=C), ["", "c"], ["cc"]),
+    (formatted("star", content=C), ["", "ccc"], ["a"]),
+    (formatted("plus", content=C), ["c", "cc"], [""]),
+    (formatted("repeat", content=C, min=1, max=2), ["c", "cc"], ["", "ccc"]),
+    (formatted("repeat", content=C, min=1, max=-1), ["c", "ccc"], [""]),
+    (formatted("tag", **{k: G[k] for k in ("begin", "content", "end")}),
+     ["<g>x</g>", "<g></h>", "<g></</g>"], ["<g>x", "<g></g></g>", "<g>x</g>y</g>"]),
+    (formatted("tag", begin="<", content={"type": "sequence", "elements": [C, TEXT]}, end=">"), ["<cb>"], ["<c>>"]),
+    (formatted("tag", begin="<", content={"type": "or", "elements": [C, TEXT]}, end=">"), ["<c>", "<>"], ["<c>>"]),
+    (formatted("tag", begin="<", content={"type": "optional", "content": TEXT}, end=">"), ["<>", "<x>"], ["<>>"]),
+    (formatted("tag", begin="B", content={"type": "triggered_tags", "triggers": ["<f"], "tags": [F]}, end="E"),
+     ["BE", "BxE", "Bx<f>1</f>yE"], ["BxEyE", "Bx", "B<fE"]),
+    (formatted("triggered_tags", triggers=["<f", "<g"], tags=[F, G]),
+     ["", "x", "<", "x<f>1</f>y<g>z</h>", "<<f>1</f>", "<g><f></g>"], ["<fx", "<f>x</f>", "<f>1", "<g>"]),
+    (formatted("triggered_tags", triggers=["<f"], tags=[F], stop_after_first=True),
+     ["", "x", "x<f>1</f>"], ["<f>1</f>x", "<f>1</f><f>2</f>"]),
+    (formatted("triggered_tags", triggers=["<f"], tags=[F], at_least_one=True),
+     ["<f>1</f>", "<f>1</f>x<f>2</f>"], ["", "x", "x<f>1</f>"]),
+    (formatted("triggered_tags", triggers=["<f"], tags=[F], at_least_one=True, stop_after_first=True),
+     ["<f>1</f>"], ["", "x", "<f>1</f>x"]),
+    (formatted("triggered_tags", triggers=["<f"], tags=[F], excludes=["no"]),
+     ["n<f>1</f>o", ""], ["no", "<f>1</f>no"]),
+    (formatted("tags_with_separator", tags=[F], separator=","),
+     ["", "<f>1</f>", "<f>1</f>,<f>2</f>"], ["<f>1</f>,"]),
+    (formatted("tags_with_separator", tags=[F, G], separator="", at_least_one=True),
+     ["<f>1</f><g></g>"], ["", "<f>1</f>,<f>2</f>"]),
+    (formatted("tags_with_separator", tags=[F], separator=",", stop_after_first=True),
+     ["", "<f>1</f>"], ["<f>1</f>,<f>2</f>"]),
+    (formatted("dispatch", rules=[["<t>", C]]), ["", "x<t>c", "<t>cx<t>c"], ["<t>", "<t>x"]),
+    (formatted("dispatch", rules=[["<t>", C]], loop=False, excludes=["e"]), ["x", "x<t>c"], ["<t>cx", "e<t>c"]),
+    ({"type": "structural_tag", "structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end": "</f>"}],
+      "triggers": ["<f"]}, ["", "x<f>1</f>y"], ["<f>x</f>", "<f"]),
+    ({"structures": [{"begin": "<f>", "end": "</f>"}], "triggers": ["<f"], "at_least_one": True},
+     ['<f>{"any": 1}</f>y'], ["", "x<f>1</f>"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tag", "members", "others"), FORMATS)
 def test_formats(tag, members, others):
     assert accepted(tag, *members, *others) == members
     assert accepted(json.dumps(tag), *members, *others) == members
+
+
+# xgrammar takes the older form through another function.
+@pytest.mark.parametrize(("tag", "members", "others"), [row for row in FORMATS if "format" in row[0]])
+def test_xgrammar_agrees(tag, members, others):
+    xgrammar = pytest.importorskip("xgrammar")
+    from xgrammar.testing import _is_grammar_accept_string as accepts
+
+    grammar = xgrammar.Grammar.from_structural_tag(tag)
+    assert [text for text in (*members, *others) if accepts(grammar, text)] == members
 
 
 TRIGGERED = compile_constraint(StructuralTag(formatted("triggered_tags", triggers=["<f"], tags=[F], excludes=["stop"])))
@@ -156,6 +166,11 @@ def test_what_is_not_supported_is_refused_by_name(tag, keyword, pointer):
     with pytest.raises(UnsupportedSchemaError) as caught:
         compile_constraint(StructuralTag(tag))
     assert (caught.value.keyword, caught.value.pointer) == (keyword, pointer)
+
+
+def test_a_tool_without_parameters():
+    assert accepted(formatted("json_schema"), '{"a": [1]}', "null", "x") == ['{"a": [1]}', "null"]
+    assert accepted(formatted("json_schema", json_schema=None), "1") == ["1"]
 
 
 def test_empty_and_too_deep():

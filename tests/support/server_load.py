@@ -50,6 +50,7 @@ BAD_SCHEMAS: list[Any] = [
     {"type": "integer", "minimum": 5, "maximum": 4},
 ]
 TOKENS = 96
+STEPS = {"max_denoising_steps": 24}
 Outcome = Callable[[requests.Response], str | None]
 
 
@@ -121,7 +122,7 @@ class Load:
 
     def _generate(self, number: int, parameters: dict[str, Any]) -> requests.Response:
         text = f"Request {number}. " + "word " * (number * 7 % 50)
-        settings = {"max_new_tokens": TOKENS, "sampling_seed": number} | parameters
+        settings = {"max_new_tokens": TOKENS, "sampling_seed": number, "custom_params": STEPS} | parameters
         return self._post("/generate", {"text": text, "sampling_params": settings})
 
     def _constrained(self, number: int) -> str | None:
@@ -159,7 +160,11 @@ class Load:
     def _hung_up(self, number: int) -> str | None:
         body = {
             "text": "Go on.",
-            "sampling_params": {"max_new_tokens": TOKENS, "json_schema": json.dumps(SCHEMAS[9])},
+            "sampling_params": {
+                "max_new_tokens": TOKENS,
+                "json_schema": json.dumps(SCHEMAS[9]),
+                "custom_params": STEPS,
+            },
             "stream": True,
         }
         with self._post("/generate", body, stream=True) as response:

@@ -75,7 +75,7 @@ class CanvasRenoise(Gemma4Renoise):
         return {
             "served": served,
             "step": self.max_denoising_steps,  # upstream's sign of a fresh state
-            "current": blank if served is None else served.sequence.canvas.tokens[0],
+            "current": blank if served is None else served.canvas.tokens[0],
             "self_conditioning": None,
             "finished": served is None,  # aborted before it began
         }
@@ -90,7 +90,7 @@ class CanvasRenoise(Gemma4Renoise):
         return [state["finished"] for state in states]
 
     def _denoise(self, logits: Tensor, states: list[Any], rows: list[int]) -> None:
-        canvases = [state["served"].sequence.canvas for state in states]
+        canvases = [state["served"].canvas for state in states]
         chosen = logits if len(rows) == len(logits) else logits[rows]
         output = denoise_step(chosen, canvases, dtype=self.embed_tokens.weight.dtype)
         for row, (state, canvas) in enumerate(zip(states, canvases, strict=True)):

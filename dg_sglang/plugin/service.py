@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from dg_sglang import checkpoint as checkpoints
+from dg_sglang.canvas import CanvasState
 from dg_sglang.causal import CausalSequence
 from dg_sglang.chat import Chat, Prompt
 from dg_sglang.config import GenerationConfig, Whitespace, checkpoint_config
@@ -51,6 +52,11 @@ class Served:
     canvas_steps: list[int] = field(default_factory=list)
     _canvases: int = field(default=0, init=False)
 
+    @property
+    def canvas(self) -> CanvasState:
+        """The canvas that is denoised; causal requests have none."""
+        return cast("CanvasSequence", self.sequence).canvas
+
     def take(self, logits: Tensor) -> int:
         """The next token of a causal sequence, from its logits [V]."""
         sequence = cast("CausalSequence", self.sequence)
@@ -66,7 +72,7 @@ class Served:
             L tokens: those that were kept (`sequence.committed` has grown by them), then what was dropped.
         """
         sequence = cast("CanvasSequence", self.sequence)
-        before, canvas = len(sequence.committed), sequence.canvas
+        before, canvas = len(sequence.committed), self.canvas
         sequence.commit()
         kept = sequence.committed[before:]
         self.canvas_index += [self._canvases] * len(kept)
@@ -143,10 +149,17 @@ class Service:
         """Run one constrained step: what is compiled on first use must not stall the first request, and all others."""
         settings = Settings(self.config.replace({"mode": "diffusion"}), 0, {})
         automaton = self.compile(Regex("[a-z]{1,9}"), "json")
-        limits = {"max_new_tokens": self.canvas_length, "max_context": self.canvas_length + 1}
-        served = self.start(settings, name="", prompt=[0], automaton=automaton, device=device, **limits)
-        logits = torch.zeros(1, self.canvas_length, self._vocab_size, device=device)
-        denoise_step(logits, [cast("CanvasSequence", served.sequence).canvas])
+        length = self.canvas_length
+        served = self.start(
+            settings,
+            name="",
+            prompt=[0],
+            max_new_tokens=length,
+            max_context=length + 1,
+            automaton=automaton,
+            device=device,
+        )
+        denoise_step(torch.zeros(1, length, self._vocab_size, device=device), [served.canvas])
 
     def settings(self, custom_params: Mapping[str, Any] | None, seed: int | None) -> Settings:
         """Check SGLang's `custom_params` and seed.

@@ -4,12 +4,15 @@ import asyncio
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import Body, FastAPI, File, Form, Request, Response, UploadFile
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
+from pydantic import BeforeValidator
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from dg_sglang.api.bodies import ErrorBody, Extraction, Health, Job, SchemaCheck
 from dg_sglang.api.errors import body_of, problem, status_of
@@ -26,13 +29,15 @@ from dg_sglang.pipelines.numbers import DecimalMark
 # FastAPI makes a model of each form; a form's field may well be named like a method of pydantic's models.
 warnings.filterwarnings("ignore", message='Field name "schema"', category=UserWarning)
 
+# A form sends its empty fields too.
+_Empty = BeforeValidator(lambda value: None if value == "" else value)
 _FileField = Annotated[UploadFile, File(description="a PDF, a picture, or another document that the SDK reads")]
 _SchemaField = Annotated[str, Form(alias="schema", description='"invoice", "receipt", or a JSON Schema as JSON text')]
-_SeedField = Annotated[int | None, Form(ge=0, le=2**63 - 1, description="the same seed gives the same result")]
-_PasswordField = Annotated[str | None, Form(description="of an encrypted PDF")]
-_DatesField = Annotated[DateOrder | None, Form(description="what to assume about 03/04/2024")]
-_MarkField = Annotated[DecimalMark | None, Form(description="what to assume about 1.234")]
-_SettingsField = Annotated[str | None, Form(description="generation settings as a JSON object")]
+_SeedField = Annotated[int | None, _Empty, Form(ge=0, le=2**63 - 1, description="the same seed gives the same result")]
+_PasswordField = Annotated[str | None, _Empty, Form(description="of an encrypted PDF")]
+_DatesField = Annotated[DateOrder | None, _Empty, Form(description="what to assume about 03/04/2024")]
+_MarkField = Annotated[DecimalMark | None, _Empty, Form(description="what to assume about 1.234")]
+_SettingsField = Annotated[str | None, _Empty, Form(description="generation settings as a JSON object")]
 
 
 def _errors(*codes: int) -> dict[int | str, dict[str, Any]]:
@@ -49,6 +54,10 @@ def _errors(*codes: int) -> dict[int | str, dict[str, Any]]:
         503: "the model can't answer",
     }
     return {code: {"model": ErrorBody, "description": texts[code]} for code in codes}
+
+
+def _text(media_type: str) -> dict[int | str, dict[str, Any]]:
+    return {200: {"description": "Successful Response", "content": {media_type: {"schema": {"type": "string"}}}}}
 
 
 _EXTRACT_ERRORS = _errors(400, 401, 413, 422, 429, 500, 503, 504)
@@ -94,8 +103,14 @@ def create_app(settings: ApiSettings, extractor: Extractor, *, model: str) -> Fa
         return JSONResponse(problem("; ".join(parts), "request"), 422)
 
     @app.exception_handler(HTTPException)
-    async def _http(_: Request, error: HTTPException) -> Response:
-        return JSONResponse(problem(str(error.detail), "request"), error.status_code, error.headers)
+    async def _http(request: Request, error: HTTPException) -> Response:
+        headers = dict(error.headers or {})
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            # Starlette names the methods of the first route of a path only.
+            routes = [route for route in app.routes if isinstance(route, Route)]
+            known = [route.methods or set() for route in routes if route.path_regex.match(request.url.path)]
+            headers["Allow"] = ", ".join(sorted(set().union(*known) - {"HEAD"}))
+        return JSONResponse(problem(str(error.detail), "request"), error.status_code, headers)
 
     async def received(upload: UploadFile, schema: str, options: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
         """Check the request, then keep the document. Returns id, name and the request as it is stored."""
@@ -172,7 +187,10 @@ def create_app(settings: ApiSettings, extractor: Extractor, *, model: str) -> Fa
         return JSONResponse(_finished(store, job))
 
     @app.get(
-        "/v1/jobs/{job_id}/review", response_class=HTMLResponse, responses=_errors(401, 404, 409, 422), tags=["jobs"]
+        "/v1/jobs/{job_id}/review",
+        response_class=Response,
+        responses=_text("text/html") | _errors(401, 404, 409, 422),
+        tags=["jobs"],
     )
     async def get_review(job_id: str) -> Response:
         """A page that shows each value of a finished job in the document."""
@@ -199,7 +217,7 @@ def create_app(settings: ApiSettings, extractor: Extractor, *, model: str) -> Fa
         """Whether the API answers."""
         return Health(status="ok", model=model, waiting=desk.waiting, jobs=store.count("queued"))
 
-    @app.get("/metrics", response_class=Response, responses=_errors(401), tags=["operations"])
+    @app.get("/metrics", response_class=Response, responses=_text("text/plain") | _errors(401), tags=["operations"])
     async def get_metrics() -> Response:
         """Counters and durations in Prometheus' text format."""
         return metrics.render(waiting=desk.waiting, jobs=store.count("queued"))

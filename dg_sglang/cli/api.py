@@ -92,6 +92,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, kind, proto)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(where)
+        listener.listen(128)  # whoever reads the address may connect at once
     except OSError as error:
         raise ConfigError(
             f"can't listen on {host}:{port}: {error.strerror}; choose another --port or --host"

@@ -83,6 +83,16 @@ def test_bad_input_says_what_is_wrong(
     assert words in error["message"]
 
 
+def test_empty_form_fields_are_absent_and_a_wrong_method_says_which_are_right(
+    client: Callable[..., Any], pdf: bytes
+) -> None:
+    api = client()
+    assert send(api, pdf, seed="", password="", date_order="", decimal_mark="", settings="").status_code == 200
+    wrong = api.post("/v1/jobs/x")
+    assert wrong.status_code == 405
+    assert wrong.headers["allow"] == "DELETE, GET"
+
+
 def test_failed_job_keeps_its_error(client: Callable[..., Any]) -> None:
     api = client()
     job = send(api, b"%PDF-1.7 nothing", "/v1/jobs").json()["id"]

@@ -140,7 +140,10 @@ def test_every_answer_is_one_that_the_openapi_page_describes(start: Callable[...
         pytest.skip("schemathesis isn't installed")
     server = start("--max-bytes", "200000")
     done = subprocess.run(
-        [program, "run", server.url + "/openapi.json", "--max-examples", "12", "--seed", "1", "--no-color"],
+        [
+            *(program, "run", server.url + "/openapi.json", "--max-examples", "12", "--seed", "1", "--no-color"),
+            "--exclude-checks=positive_data_acceptance",  # few made-up files are documents, few texts JSON Schemas
+        ],
         capture_output=True, text=True, timeout=900, check=False, cwd=tmp_path,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-6000:]
+    assert done.returncode == 0, done.stdout[-20_000:]

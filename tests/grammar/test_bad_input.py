@@ -1,8 +1,11 @@
 """Constraints that can't be used: each has its own error, of the one tree, and says what is wrong and where."""
 
+import contextlib
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dg_sglang.errors import (
     BudgetError,
@@ -137,3 +140,43 @@ def test_a_budget_below_the_shortest_answer(constraint):
 def test_end_tokens(ends):
     with pytest.raises(GrammarError, match="end"):
         TokenAutomaton(compile_constraint(Regex("a")), ABC, end_token_ids=ends)
+
+
+SIGNS = (
+    r"""root start ::= : "a" " [ ] ( ) | * + ? { } {2, / /i \ a-z ^ ~ .. -> # // . \x4 \u é 1 , %import common. INT %"""
+)
+NOISE = st.lists(st.sampled_from([*SIGNS.split(), " ", "\n", "\0", "%ignore "]), max_size=14).map("".join)
+
+
+@given(NOISE)
+@settings(max_examples=500, deadline=None)
+def test_noise_as_a_grammar_or_a_pattern(text):
+    for constraint in (Ebnf(text), Ebnf(f"root ::= {text}"), Ebnf(f"start: {text}"), Regex(text)):
+        with contextlib.suppress(GrammarError):
+            compile_constraint(constraint).accepts("a")
+
+
+KINDS = ("const_string", "sequence", "tag", "triggered_tags", "tags_with_separator", "repeat", "dispatch", "any_text")
+KEYS = (
+    *("type", "format", "content", "elements", "begin", "end", "value", "tags", "triggers", "structures", "schema"),
+    *("json_schema", "pattern", "rules", "excludes", "min", "max", "at_least_one", "max_chars"),
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from(["", "a", "<", *KINDS]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
+    max_leaves=12,
+)
+
+
+@given(JSON, st.sampled_from([None, *KINDS]))
+@settings(max_examples=500, deadline=None)
+def test_noise_as_a_structural_tag(value, kind):
+    format_ = value | {"type": kind} if kind and isinstance(value, dict) else value
+    for tag in (
+        value,
+        {"format": format_},
+        {"structures": [value], "triggers": ["<"]},
+        json.dumps({"format": format_}),
+    ):
+        with contextlib.suppress(GrammarError):
+            compile_constraint(StructuralTag(tag)).accepts("a")

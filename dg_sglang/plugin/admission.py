@@ -6,7 +6,7 @@ from typing import Any
 
 from dg_sglang.errors import DgError
 from dg_sglang.plugin.grammar_backend import CanvasGrammarBackend
-from dg_sglang.plugin.service import served_of
+from dg_sglang.plugin.service import named, served_of
 
 
 def check_request(original: Any, scheduler: Any, req: Any) -> str | None:
@@ -19,7 +19,7 @@ def check_request(original: Any, scheduler: Any, req: Any) -> str | None:
     try:
         req.dg_settings = backend.service.settings(params.custom_params, params.sampling_seed)
     except DgError as refusal:
-        return str(refusal)
+        return named(refusal)
     return None
 
 
@@ -49,7 +49,7 @@ def start_request(original: Any, scheduler: Any, req: Any, is_retracted: bool = 
         try:
             _start(scheduler, backend, req)
         except DgError as refusal:
-            req.set_finish_with_abort(str(refusal))
+            req.set_finish_with_abort(named(refusal))
     if req.to_finish is not None and not req.is_retracted:
         scheduler.retire_unadmitted_request(req)
         return

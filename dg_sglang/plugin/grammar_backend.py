@@ -13,7 +13,7 @@ from dg_sglang import checkpoint as checkpoints
 from dg_sglang.config import Whitespace
 from dg_sglang.errors import DgError
 from dg_sglang.grammar import Ebnf, Regex, StructuralTag, TokenAutomaton
-from dg_sglang.plugin.service import Service
+from dg_sglang.plugin.service import Service, named
 from dg_sglang.plugin.settings import algorithm_defaults
 from dg_sglang.wire import read_schema
 
@@ -60,7 +60,7 @@ class CanvasGrammarBackend(BaseGrammarBackend):
         try:
             return CanvasGrammar(self.service.compile(_KINDS[kind](text), whitespace))
         except DgError as error:
-            return InvalidGrammarObject(str(error))
+            return InvalidGrammarObject(named(error))
 
 
 class _Recent(OrderedDict[Any, BaseGrammarObject]):

@@ -18,7 +18,7 @@ from dg_sglang.canvas import CanvasState
 from dg_sglang.causal import CausalSequence
 from dg_sglang.chat import Chat, Prompt
 from dg_sglang.config import GenerationConfig, Whitespace, checkpoint_config
-from dg_sglang.errors import ConfigError, PromptTooLongError
+from dg_sglang.errors import ConfigError, DgError, PromptTooLongError
 from dg_sglang.grammar import Regex, TokenAutomaton, Vocabulary, compile_constraint
 from dg_sglang.request import GenerationRequest
 from dg_sglang.sampler import denoise_step
@@ -245,6 +245,11 @@ class Service:
             device=device or torch.device("cpu"),
         )
         return Served(sequence)
+
+
+def named(error: DgError) -> str:
+    """What the client is told; `dg_sglang.connection.refusal` makes the error of it again."""
+    return f"{type(error).__name__}: {error}"
 
 
 def served_of(req: Any) -> Served | None:

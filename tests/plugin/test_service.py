@@ -11,9 +11,10 @@ import torch
 from tiny_checkpoint import SPECIAL_TOKENS, make_tiny_checkpoint
 
 from dg_sglang import checkpoint
-from dg_sglang.errors import BudgetError, ConfigError, GrammarError, PromptTooLongError
+from dg_sglang.connection import refusal
+from dg_sglang.errors import BudgetError, ConfigError, GrammarError, PromptTooLongError, UnsupportedSchemaError
 from dg_sglang.grammar import JsonSchema, Regex
-from dg_sglang.plugin.service import Served, Service, seed_of
+from dg_sglang.plugin.service import Served, Service, named, seed_of
 from dg_sglang.sampler import denoise_step
 
 LENGTH, VOCABULARY = 16, 304
@@ -161,6 +162,12 @@ def test_fixed_tokens_that_leave_no_answer_are_refused(service: Service) -> None
 @pytest.mark.parametrize(("context", "expected"), [(1024, 48), (34, 32), (33, 16)])
 def test_the_budget_ends_where_no_whole_canvas_fits(service: Service, context: int, expected: int) -> None:
     assert start(service, max_context=context).sequence.job.config.max_new_tokens == expected
+
+
+def test_a_refusal_names_its_class() -> None:
+    error = UnsupportedSchemaError("no", pointer="/a", keyword="b")
+    assert named(error) == "UnsupportedSchemaError: no (keyword 'b' at /a)"
+    assert isinstance(refusal(f"Failed to compile json grammar: {named(error)}"), UnsupportedSchemaError)
 
 
 def test_it_warms_up(service: Service) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+from sglang.srt.constants import HEALTH_CHECK_RID_PREFIX
 
 from dg_sglang.errors import DgError
 from dg_sglang.plugin.grammar_backend import CanvasGrammarBackend
@@ -60,8 +63,11 @@ def _start(scheduler: Any, backend: CanvasGrammarBackend, req: Any) -> None:
     params = req.sampling_params
     if params.max_new_tokens == 0:  # only its prompt is read: `context.finish_context`
         return
+    settings = req.dg_settings
+    if req.rid.startswith(HEALTH_CHECK_RID_PREFIX):  # any token will do: one step instead of a canvas' dozens
+        settings = replace(settings, config=settings.config.replace({"max_denoising_steps": 1}))
     req.dg_served = backend.service.start(
-        req.dg_settings,
+        settings,
         name=req.rid,
         prompt=req.origin_input_ids,
         max_new_tokens=params.max_new_tokens,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 _GELU_TANH = partial(F.gelu, approximate="tanh")
-_ACTIVATIONS = {"gelu_tanh": _GELU_TANH, "gelu": _GELU_TANH, "silu": F.silu}
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"gelu_tanh": _GELU_TANH, "gelu": _GELU_TANH, "silu": F.silu}
 
 
 def experts(self: Any, layer: Any, dispatch_output: Any) -> Any:
@@ -37,7 +38,8 @@ def gemma4_rms_norm(self: Any, states: Tensor) -> Tensor:
     """
     wide = states.float()
     normed = wide * torch.pow(wide.pow(2).mean(-1, keepdim=True) + self.eps, -0.5)
-    return (normed * (self.weight.float() + self.scale_shift)).to(states.dtype)
+    weight: Tensor = self.weight.float() + self.scale_shift
+    return (normed * weight).to(states.dtype)
 
 
 def softcap(full_logits: Tensor, final_logit_softcapping: float) -> Tensor:

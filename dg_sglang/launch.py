@@ -21,6 +21,7 @@ from dg_sglang.plugin.version import check_sglang
 
 ALGORITHM = "Gemma4Renoise"
 """The name that SGLang demands for DiffusionGemma; the plugin puts its own class under it."""
+_STDERR = 2
 CPU_KV_TOKENS = 65_536
 """Tokens in the key/value pool on a CPU, where SGLang would otherwise take most of the memory."""
 
@@ -79,7 +80,7 @@ class Server:
             [*command, *arguments],
             env=_environment(os.environ, target.type),
             stdin=subprocess.DEVNULL,
-            stdout=log or sys.stderr,
+            stdout=_STDERR if log is None else log,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C is for the parent, which ends the group in order
         )

@@ -118,6 +118,21 @@ def test_a_required_tool_is_called_with_valid_arguments(nano: Client, choice: An
     jsonschema.validate(json.loads(call["function"]["arguments"]), WEATHER["function"]["parameters"])
 
 
+def test_a_tool_call_can_be_streamed(nano: Client) -> None:
+    stream = openai.OpenAI(base_url=f"{nano.url}/v1", api_key="none", timeout=TIMEOUT).chat.completions.create(
+        model="served",
+        messages=[{"role": "user", "content": "The weather in Oslo?"}],
+        tools=[WEATHER],
+        tool_choice="required",
+        max_tokens=64,
+        stream=True,
+    )
+    calls = [call for chunk in stream for call in chunk.choices[0].delta.tool_calls or []]
+    assert [call.function.name for call in calls if call.function and call.function.name] == ["weather"]
+    arguments = "".join(call.function.arguments or "" for call in calls if call.function)
+    jsonschema.validate(json.loads(arguments), WEATHER["function"]["parameters"])
+
+
 def test_an_optional_tool_leaves_a_free_answer_possible(nano: Client) -> None:
     choice = nano.chat("Hello.", tools=[WEATHER], tool_choice="auto")["choices"][0]
     for call in choice["message"].get("tool_calls") or []:
@@ -138,6 +153,19 @@ def test_seed_and_settings_through_the_sdk(client: openai.OpenAI) -> None:
 
     assert text(1) == text(1)
     assert len({text(seed) for seed in range(4)}) > 1
+
+
+def test_several_answers_to_one_request(client: openai.OpenAI) -> None:
+    answer = client.chat.completions.create(
+        model="served",
+        messages=[{"role": "user", "content": "A colour?"}],
+        response_format=schema_format(COLOUR),
+        max_tokens=64,
+        n=3,
+    )
+    assert len(answer.choices) == 3
+    for choice in answer.choices:
+        jsonschema.validate(json.loads(choice.message.content or ""), COLOUR)
 
 
 def test_logprobs_through_the_sdk(client: openai.OpenAI) -> None:

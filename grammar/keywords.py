@@ -42,7 +42,10 @@ ENFORCED: dict[str, Keyword] = {
     "format": Keyword(
         "string", "the formats below, over the whole string", "not regular; unknown, in the closed world"
     ),
-    "x-verbatim": Keyword("object", "the string is a piece of a source text, or one of its spans"),
+    "x-verbatim": Keyword(
+        "object",
+        "the string is a piece of a source text (at word boundaries, unless `words` is false), or one of its spans",
+    ),
     "properties": Keyword("schemas", "merged over the whole conjunction, written in order of first declaration"),
     "patternProperties": Keyword(
         "schemas",

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
-from pydantic import TypeAdapter
-
 from dg_sglang.errors import InvalidSchemaError
 
 
@@ -30,6 +28,8 @@ def schema_of_type(value: Any) -> Any:
     Raises:
         InvalidSchemaError: it has none.
     """
+    from pydantic import TypeAdapter
+
     try:
         if hasattr(value, "model_json_schema"):
             return value.model_json_schema()

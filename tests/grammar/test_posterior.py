@@ -10,9 +10,13 @@ from dg_sglang.errors import BudgetError, GrammarError
 from dg_sglang.grammar import (
     CanvasPosterior,
     Choice,
+    Ebnf,
     JsonSchema,
     Regex,
+    StructuralTag,
+    Template,
     TokenAutomaton,
+    Verbatim,
     VerbatimSource,
     Vocabulary,
     compile_constraint,
@@ -39,6 +43,23 @@ CASES = {
     "utf-8": (JsonSchema({"type": "string", "minLength": 1, "maxLength": 2}), UTF8),
     "verbatim": (
         JsonSchema({"type": "string", "x-verbatim": {"source": "d"}}, sources={"d": VerbatimSource("ab a  b")}),
+        STRINGS,
+    ),
+    "piece": (Verbatim("ab a  b", pattern="a.*", words=False), STRINGS),
+    "grammar": (Ebnf('root ::= word ("a" word)? | "b" root\nword ::= "b" | "ab"'), STRINGS),
+    "template": (Template("a{body}b{tail}", body=Regex("[ab]{0,2}"), tail=Choice(["", '"'])), STRINGS),
+    "structural tag": (
+        StructuralTag(
+            {
+                "format": {
+                    "type": "triggered_tags",
+                    "triggers": ['"'],
+                    "tags": [
+                        {"type": "tag", "begin": '"a', "content": {"type": "const_string", "value": "b"}, "end": "a"}
+                    ],
+                }
+            }
+        ),
         STRINGS,
     ),
 }

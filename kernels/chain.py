@@ -49,7 +49,7 @@ def active_states(target, edge_set, edge_start, start, final, length, limit, tai
 
 @njit(cache=True)
 def backward(weight, target, edge_set, edge_start, active_start, active, final, limit, tail):
-    """float64 messages [L + 1, states] scaled to a maximum of 1 per position, float64 [L] what that divided them by, and
+    """float64 messages [L + 1, states] scaled to a maximum of 1 per position, [L] what that divided them by, and
     two logs: the scale of position 0, and the largest value that a scaled 1.0 stood for (terms e^708 below were lost).
     """
     length = weight.shape[0]

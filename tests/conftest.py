@@ -14,6 +14,9 @@ import pytest
 _ROOT = Path(__file__).resolve().parent.parent
 sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != _ROOT]
 
+# Triton reads this when it is imported: kernels run in its interpreter, on the CPU.
+os.environ["TRITON_INTERPRET"] = "1"
+
 _ALLOWED = ("DG_SGLANG_DATA", "GPU")
 
 

@@ -30,7 +30,7 @@ class AutomatonCache:
             hash(key)
         except (TypeError, ValueError, RecursionError):  # unhashable, or malformed: the compiler says how
             key = id(constraint)
-        if key in self._entries:
+        if key in self._entries and not self._entries[key][1].is_worn:
             self._entries.move_to_end(key)
             return self._entries[key][1]
         if isinstance(constraint, Grammar):

@@ -8,13 +8,19 @@ FinishReason = Literal["stop", "length"]
 
 @dataclass(frozen=True)
 class Usage:
-    """What one request cost. `completion_tokens` counts thinking, answer and end token, not the fill after it."""
+    """What one request cost. `completion_tokens` counts thinking, answer and end token, not the fill after it.
+
+    `kept_mass` is 1 where every valid answer was weighed. A constraint may allow too many (values that nest without
+    bound); then a denoising step weighs those that begin as the model finds likely, and `kept_mass` is the share of the
+    probability of all valid beginnings that these have, at the last step of the canvas where it was least.
+    """
 
     prompt_tokens: int
     completion_tokens: int
     canvases: int
     denoising_steps: int
     seconds: float
+    kept_mass: float = 1.0
 
     @property
     def effective_denoising_steps(self) -> float:

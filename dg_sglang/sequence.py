@@ -72,6 +72,7 @@ class Sequence:
         self.confidence: list[float] = []
         self._canvases = 0
         self._steps = 0
+        self._kept_mass = 1.0
         self._ended = False
         self._state = 0 if job.automaton is None else job.automaton.start
         self._thinking = job.thinking if job.automaton is not None else None
@@ -156,6 +157,8 @@ class Sequence:
         tokens = best
         self._canvases += 1
         self._steps += self.canvas.steps
+        if self._posterior is not None:
+            self._kept_mass = min(self._kept_mass, self._posterior.kept_mass)
         if self._thinking is not None:
             kept = tokens = self._thinking.take(tokens, self._room_to_think(), self._end_token_ids)
             if self._thinking.over:
@@ -194,6 +197,7 @@ class Sequence:
             canvases=self._canvases,
             denoising_steps=self._steps,
             seconds=time.perf_counter() - self._started,
+            kept_mass=self._kept_mass,
         )
         return finished_result(self.job, chat, self.committed, self.confidence, usage, complete=self.complete)
 

@@ -14,14 +14,18 @@ import torch
 
 from dg_sglang import kernels
 from dg_sglang.errors import GrammarError
+from dg_sglang.grammar.expansion import Expansion, Labels
 from dg_sglang.grammar.token_automaton import TokenAutomaton
 from dg_sglang.kernels import cpu
-from dg_sglang.kernels.tables import Chain, Messages, RowStatistics
+from dg_sglang.kernels.tables import Chain, Classes, Messages, RowStatistics
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 T = TypeVar("T")
+
+WIDTH = 128
+"""How many states a position keeps where there are too many."""
 
 LOWEST_TILT = -1e4
 """Stands for log 0 in tilted logits: the model must never see −inf."""
@@ -37,6 +41,8 @@ class CanvasPosterior:
         remaining: tokens left in max_new_tokens after this canvas; negative when max_new_tokens ends inside it.
         tail: whether the positions after the end token count in the posterior ("scored") or not ("unscored").
         fixed: tokens that certain positions must hold.
+        width: where a canvas can reach too many states, how many each position keeps in a step. The posterior is then
+            exact over the answers that lead through the kept states, and `kept_mass` says how much that is.
 
     Raises BudgetError when no valid answer fits, GrammarError when the fixed tokens allow none.
     """
@@ -50,28 +56,51 @@ class CanvasPosterior:
         remaining: int,
         tail: Literal["unscored", "scored"] = "unscored",
         fixed: Mapping[int, int] | None = None,
+        width: int = WIDTH,
     ) -> None:
         self.automaton = automaton
         self.length = length
         self.start = start
         self.tail = tail
         self.fixed = dict(fixed or {})
-        limit = length + min(remaining, 0)
+        self.remaining = remaining
+        self.width = width
         automaton.check_budget(start, length + remaining)
-        target, edge_set, edge_start, distance, set_start, set_classes, token_class = map(
+        self._expansion = automaton.expansion(start, length)
+        self._labelled: tuple[Labels, Classes] | None = None
+        self._tables = None if self._expansion is None else self._lay_out(self._expansion)
+        self._cache: dict[str, Any] = {}
+
+    @property
+    def kept_mass(self) -> float:
+        """How much of the step's probability of valid beginnings the posterior is about: 1 where it is all of it."""
+        return 1.0 if self._expansion is None else self._expansion.kept_mass
+
+    def _lay_out(self, expansion: Expansion) -> tuple[Classes, Chain]:
+        """What the kernels read of an expansion."""
+        labels, limit = expansion.labels, self.length + min(self.remaining, 0)
+        target, edge_set, edge_start, distance, set_start, set_classes = map(
             torch.from_numpy,
             (
-                automaton.target, automaton.edge_set, automaton.edge_start, automaton.distance,
-                automaton.set_start, automaton.set_classes, automaton.token_class,
+                expansion.target, expansion.edge_set, expansion.edge_start, expansion.distance,
+                labels.set_start, labels.set_classes,
             ),
         )  # fmt: skip
-        final = distance <= max(remaining, 0)
-        active = cpu.active_states(target, edge_set, edge_start, start, final, length, limit, automaton.end_set)
+        start, final = expansion.index(self.start), distance <= max(self.remaining, 0)
+        if expansion.positions is None:
+            edges = (target, edge_set, edge_start)
+            bounds, active = cpu.active_states(*edges, start, final, self.length, limit, labels.end_set)
+        else:
+            bounds, active = map(torch.from_numpy, expansion.positions)
         chain = Chain(
-            target, edge_set, edge_start, set_start, set_classes, *active, final, start, limit, automaton.end_set
+            target, edge_set, edge_start, set_start, set_classes, bounds, active, final, start, limit, labels.end_set
         )
-        self._tables = cpu.classes(token_class, automaton.classes), chain
-        self._cache: dict[str, Any] = {}
+        return self._classes_of(labels), chain
+
+    def _classes_of(self, labels: Labels) -> Classes:
+        if self._labelled is None or self._labelled[0] is not labels:
+            self._labelled = labels, cpu.classes(torch.from_numpy(labels.token_class), labels.classes)
+        return self._labelled[1]
 
     def update(
         self, logits: Tensor, temperature: Tensor | None = None, *, scaled: Tensor | None = None
@@ -90,9 +119,34 @@ class CanvasPosterior:
         if logits.shape != expected:
             raise GrammarError(f"logits must have the shape {expected}, not {tuple(logits.shape)}")
         self._device, self._kernels = logits.device, kernels.backend(logits.device)
-        self._classes, self._chain = (table.to(self._kernels.DEVICE) for table in self._tables)
         heat = logits.new_ones(self.length, dtype=torch.float32) if temperature is None else temperature
         self._logits, self._temperature = (x.detach().to(self._kernels.DEVICE) for x in (logits, heat))
+        if self._tables is None:
+            self._expand(scaled)
+        else:
+            classes, chain = self._tables
+            self._classes, self._chain = classes.to(self._kernels.DEVICE), chain.to(self._kernels.DEVICE)
+            self._read(scaled)
+        self._cache = {}
+        rows: RowStatistics = self._rows
+        return rows
+
+    def _expand(self, scaled: Tensor | None) -> None:
+        """Choose the states that carry this step's probability, until they bring no token set that wasn't weighed."""
+        labels = None
+        while labels is not (latest := self.automaton.labels()):
+            labels = latest
+            self._classes = self._classes_of(labels).to(self._kernels.DEVICE)
+            self._chain = _no_chain(labels).to(self._kernels.DEVICE)
+            self._read(scaled)
+            weight = self._weights(self._set_mass).cpu().numpy()
+            self._expansion = self.automaton.expand_along(
+                self.start, weight, labels, remaining=self.remaining, width=self.width
+            )
+            self._chain = self._lay_out(self._expansion)[1].to(self._kernels.DEVICE)
+
+    def _read(self, scaled: Tensor | None) -> None:
+        """The statistics of the logits by class and by set."""
         self._rows, self._sums = self._kernels.class_statistics(
             self._logits, self._temperature, self._classes, scaled=scaled
         )
@@ -100,13 +154,11 @@ class CanvasPosterior:
         self._set_mass, self._set_best, self._set_class = self._kernels.set_statistics(
             self._sums.log_mass, self._sums.best_log, self._chain
         )
-        self._cache = {}
-        return self._rows
 
     def _fix(self) -> None:
         """Make the fixed tokens certain."""
         for position, token in self.fixed.items():
-            label = int(self.automaton.token_class[token])
+            label = int(self._classes.token_class[token])
             for statistic, certain in ((self._sums.log_mass, 0.0), (self._sums.best_log, 0.0)):
                 statistic[position] = -torch.inf
                 if label >= 0:
@@ -118,7 +170,7 @@ class CanvasPosterior:
         if self.tail == "scored":
             return values
         weights = values.clone()
-        column = weights[:, self.automaton.tail_set]
+        column = weights[:, -1]  # the set of the tail tokens
         column[column > -torch.inf] = 0.0
         return weights
 
@@ -191,7 +243,8 @@ class CanvasPosterior:
         tokens = tokens.to(self._logits.device)
         own = self._logits.gather(1, tokens[:, None])[:, 0].float() / self._temperature
         tilt = self._tilt_table().gather(1, self._classes.of(tokens)[:, None])[:, 0]
-        return (own - self._rows.log_norm + tilt).to(self._device, torch.float32)
+        log_q: Tensor = (own - self._rows.log_norm + tilt).to(self._device, torch.float32)
+        return log_q
 
     def tilted_logits(self, *, floor: float = -torch.inf, out: Tensor | None = None) -> Tensor:
         """log q up to a constant per row: [L, V], the dtype of the logits; LOWEST_TILT below p where q is 0.
@@ -209,6 +262,13 @@ class CanvasPosterior:
         """The automaton state after the canvas `tokens` [L]. Raises GrammarError when they are not valid."""
         values = [int(token) for token in tokens]
         return self.automaton.advance(self.start, values)
+
+
+def _no_chain(labels: Labels) -> Chain:
+    """A chain without states, for its sets."""
+    sets = torch.from_numpy(labels.set_start), torch.from_numpy(labels.set_classes)
+    none, bounds = torch.zeros(0, dtype=torch.int32), torch.zeros(1, dtype=torch.int64)
+    return Chain(none, none, bounds, *sets, bounds, none, none.bool(), 0, 0, labels.end_set)
 
 
 def _device(generator: torch.Generator | None) -> torch.device:

@@ -5,37 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dg_sglang.errors import CheckpointError
 
+if TYPE_CHECKING:
+    from dg_sglang.grammar.token_edges import Loop
+    from dg_sglang.kernels.automaton import Trie
+
 _BYTE_FALLBACK = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_HASH_SEED = 0x5EED
 _RESERVED = re.compile(r"<unused\d+>|\[multimodal\]")
-
-
-@dataclass(frozen=True)
-class TokenTrie:
-    """The trie in preorder; a token set is found by one pass that skips the subtrees it can't enter.
-
-    byte: uint8 [nodes]; depth: int32 [nodes], 0 for the root's children; skip: int32 [nodes], the next node outside the
-    subtree; token_start: int32 [nodes + 1], bounds into token_ids: the tokens that end at the node (maybe several).
-    """
-
-    byte: NDArray[np.uint8]
-    depth: NDArray[np.int32]
-    skip: NDArray[np.int32]
-    token_start: NDArray[np.int32]
-    token_ids: NDArray[np.int32]
-
-    @property
-    def max_depth(self) -> int:
-        """The longest token in bytes."""
-        return int(self.depth.max(initial=-1)) + 1
 
 
 class Vocabulary:
@@ -44,6 +28,9 @@ class Vocabulary:
     Args:
         tokens: bytes per id, or None for an id that may never appear inside a constrained text.
         size: the width of the model's logits, at least len(tokens).
+
+    Attributes:
+        loops: how tokens move within the loops that grammars have in common; filled by `TokenEdges`.
     """
 
     def __init__(self, tokens: Sequence[bytes | None], size: int | None = None) -> None:
@@ -51,6 +38,7 @@ class Vocabulary:
         if self.size < len(tokens):
             raise CheckpointError(f"the tokenizer has {len(tokens)} tokens, the model only {self.size}")
         self.tokens = [*tokens, *[None] * (self.size - len(tokens))]
+        self.loops: dict[int, Loop | None] = {}
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any, size: int | None = None) -> Vocabulary:
@@ -85,16 +73,36 @@ class Vocabulary:
         return self.size
 
     @cached_property
-    def trie(self) -> TokenTrie:
+    def trie(self) -> Trie:
         """Built once, on first use."""
-        from dg_sglang.kernels.automaton import build_trie
+        from dg_sglang.kernels.automaton import Trie, build_trie
 
         order = sorted((data, number) for number, data in enumerate(self.tokens) if data)
         text = np.frombuffer(b"".join(data for data, _ in order), np.uint8)
         start = np.cumsum([0, *(len(data) for data, _ in order)], dtype=np.int64)
         ids = np.fromiter((number for _, number in order), np.int32, len(order))
-        byte, depth, skip, token_start = build_trie(text, start)
-        return TokenTrie(byte, depth, skip, token_start, ids)
+        byte, depth, parent, ends = build_trie(text, start)
+        # From preorder to breadth first: by depth. Behind the root, hence the ones.
+        breadth = np.argsort(depth, kind="stable")
+        children = np.bincount(parent + 1, minlength=len(byte) + 1)
+        children = np.append(children[0], children[1:][breadth])
+        tokens = np.diff(ends)[breadth]
+        token_start = np.concatenate([[0, 0], np.cumsum(tokens)])
+        within = np.arange(len(ids)) - np.repeat(token_start[1:-1], tokens)
+        return Trie(
+            byte=np.append(np.uint8(0), byte[breadth]),
+            child_start=np.concatenate([[1], 1 + np.cumsum(children)]).astype(np.int32),
+            token_start=token_start.astype(np.int32),
+            token_ids=ids[np.repeat(ends[:-1][breadth], tokens) + within],
+            token_hash=np.random.default_rng(_HASH_SEED).integers(1, 2**63, self.size, np.uint64),
+        )
+
+    @cached_property
+    def single_bytes(self) -> NDArray[np.bool_]:
+        """bool [256]: the bytes that a token spells alone."""
+        single = np.zeros(256, np.bool_)
+        single[[data[0] for data in self.tokens if data and len(data) == 1]] = True
+        return single
 
 
 def _types(part: Any) -> set[str]:

@@ -68,7 +68,7 @@ def check(schema: str, kind: str | None, open_world: bool, tokenizer: str, as_js
     figures: dict[str, Any] = {
         "tokenizer": f"{tokenizer} ({len(vocabulary):,} tokens)",
         "states": automaton.states,
-        "edges": len(automaton.source),
+        "edges": automaton.edges,
         "table bytes": _table_bytes(automaton),
         "compile ms": round(milliseconds, 1),
         "shortest answer, tokens": automaton.min_tokens(automaton.start),

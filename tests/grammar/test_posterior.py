@@ -153,12 +153,12 @@ def test_fixed_positions():
     held = logits.clone()
     held[2] = -torch.inf
     held[2, 3] = 0.0
-    posterior = CanvasPosterior(automaton, LENGTH, start=0, remaining=0, tail="scored", fixed=fixed)
+    posterior = CanvasPosterior(automaton, LENGTH, start=automaton.start, remaining=0, tail="scored", fixed=fixed)
     posterior.update(logits)
     exact = Enumerated(canvases, held.nan_to_num(neginf=-1e9), "scored")
     assert posterior.log_z == pytest.approx(exact.log_z, abs=1e-6)
     assert posterior.mode()[2] == 3
-    impossible = CanvasPosterior(automaton, LENGTH, start=0, remaining=0, fixed={0: 3})
+    impossible = CanvasPosterior(automaton, LENGTH, start=automaton.start, remaining=0, fixed={0: 3})
     impossible.update(logits)
     with pytest.raises(GrammarError, match="fixed canvas positions"):
         _ = impossible.log_z

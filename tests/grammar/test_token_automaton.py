@@ -5,10 +5,16 @@ import pytest
 
 from dg_sglang.errors import BudgetError, EmptyLanguageError, GrammarError
 from dg_sglang.grammar import Choice, JsonSchema, Regex, TokenAutomaton, Vocabulary, compile_constraint
-from dg_sglang.grammar.token_automaton import FAR
+from dg_sglang.kernels.shortest import FAR
 
 VOCABULARY = Vocabulary([None, None, b'"', b"a", b"b", b'"a', b'b"', b"ab", b"a", b"\xc3", b"\xa4"])
 PAD, END = 0, 1
+CONSTRAINTS = [
+    Regex('"(ab|a)*"'),
+    JsonSchema({"type": "string", "maxLength": 3}),
+    Choice(["ab", "aab", "b"]),
+    Regex("ä+"),
+]
 
 
 def automaton_of(constraint, vocabulary=VOCABULARY, end=(END,)):
@@ -22,10 +28,7 @@ def allowed_state(automaton, state, tokens):
         return None
 
 
-@pytest.mark.parametrize(
-    "constraint",
-    [Regex('"(ab|a)*"'), JsonSchema({"type": "string", "maxLength": 3}), Choice(["ab", "aab", "b"]), Regex("ä+")],
-)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_every_token_string_has_one_path_and_no_other_has_any(constraint):
     grammar, automaton = compile_constraint(constraint), automaton_of(constraint)
     body = range(2, len(VOCABULARY))
@@ -44,26 +47,36 @@ def test_every_token_string_has_one_path_and_no_other_has_any(constraint):
             assert automaton.advance(closed, [PAD, END, PAD]) == closed
 
 
-def test_edges_of_a_state_are_disjoint():
-    automaton = automaton_of(JsonSchema({"type": "string", "maxLength": 3}))
-    for state in range(automaton.states):
-        labels = []
-        for edge in range(automaton.edge_start[state], automaton.edge_start[state + 1]):
-            assert automaton.source[edge] == state
-            number = automaton.edge_set[edge]
-            labels += automaton.set_classes[automaton.set_start[number] : automaton.set_start[number + 1]].tolist()
-        assert len(labels) == len(set(labels))
+def set_tokens(labels, number):
+    classes = labels.set_classes[labels.set_start[number] : labels.set_start[number + 1]]
+    return np.flatnonzero(np.isin(labels.token_class, classes)).tolist()
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_the_tables_hold_every_edge_once(constraint):
+    automaton = automaton_of(constraint)
+    whole = automaton.whole
+    for index, state in enumerate(whole.states.tolist()):
+        found = {}
+        for edge in range(whole.edge_start[index], whole.edge_start[index + 1]):
+            assert whole.source[edge] == index
+            for token in set_tokens(whole.labels, whole.edge_set[edge]):
+                assert token not in found
+                found[token] = int(whole.states[whole.target[edge]])
+        expected = {token: allowed_state(automaton, state, [token]) for token in range(len(VOCABULARY))}
+        assert found == {token: after for token, after in expected.items() if after is not None}
 
 
 def test_distances_are_exact():
     automaton = automaton_of(JsonSchema({"type": "string", "minLength": 2, "maxLength": 3}))
     assert automaton.min_tokens(automaton.start) == 2  # "a + b"
-    for state in range(automaton.states):
-        best = FAR if automaton.distance[state] else 0
-        for edge in range(automaton.edge_start[state], automaton.edge_start[state + 1]):
-            if automaton.edge_set[edge] < automaton.end_set:
-                best = min(best, 1 + automaton.distance[automaton.target[edge]])
-        assert automaton.distance[state] == best
+    whole = automaton.whole
+    for index, state in enumerate(whole.states.tolist()):
+        best = 0 if automaton.is_accepting(state) else FAR
+        for edge in range(whole.edge_start[index], whole.edge_start[index + 1]):
+            if whole.edge_set[edge] < whole.labels.end_set:
+                best = min(best, 1 + whole.distance[whole.target[edge]])
+        assert whole.distance[index] == best == automaton.min_tokens(state)
 
 
 def test_complete_means_that_only_the_end_can_follow():
@@ -92,28 +105,18 @@ def test_budget():
 
 
 def test_classes_hold_the_tokens_that_no_set_tells_apart():
-    automaton = automaton_of(Regex("a+b"))
-    assert automaton.token_class[3] == automaton.token_class[8]  # two tokens spell "a"
-    assert automaton.token_class[3] != automaton.token_class[4]
-    assert automaton.token_class[9] == -1
-    assert np.unique(automaton.token_class).tolist() == [-1, *range(automaton.classes)]
-
-
-def test_tables_of_a_large_vocabulary_stay_below_a_megabyte():
-    """As in the model's vocabulary, most tokens are text of many lengths, which a length limit tells apart."""
-    tokens = [None, None, *(bytes([byte]) for byte in range(256))]
-    letters = [bytes(pair) for pair in itertools.product(range(97, 123), repeat=2)]
-    tokens += [first + second + third for first in letters for second in letters[:20] for third in letters[:19]]
-    vocabulary = Vocabulary([*tokens, *[None] * (262_144 - len(tokens))])
-    automaton = automaton_of(JsonSchema({"type": "string", "maxLength": 80}), vocabulary)
-    assert automaton.token_class.dtype == np.int16
-    assert 2 * 262_144 < automaton.table_bytes < 1_000_000
+    labels = automaton_of(Regex("a+b")).whole.labels
+    assert labels.token_class[3] == labels.token_class[8]  # two tokens spell "a"
+    assert labels.token_class[3] != labels.token_class[4]
+    assert labels.token_class[9] == -1
+    assert sorted(set(labels.token_class.tolist())) == list(range(-1, labels.classes))
+    assert labels.token_class.dtype == labels.set_classes.dtype == np.int16
 
 
 def test_reserved_tokens_never_match():
     special = Vocabulary([None, None, b'"', b"<", b"x", b">", None])  # id 6 might be <x>
     automaton = automaton_of(JsonSchema({"type": "string"}), special)
-    assert automaton.token_class[6] == -1
+    assert automaton.whole.labels.token_class[6] == -1
     assert allowed_state(automaton, automaton.start, [2, 3, 4, 5, 2]) is not None
 
 
@@ -131,7 +134,7 @@ def test_end_tokens_are_checked(end):
 def test_dead_ends_are_removed():
     """ "ax" can't be spelled, so no path may run into it."""
     automaton = automaton_of(Regex("a(b|ax)"))
-    assert (automaton.distance[np.unique(automaton.target)] < FAR).all()
+    assert (automaton.whole.distance[np.unique(automaton.whole.target)] < FAR).all()
     assert allowed_state(automaton, automaton.start, [3, 3]) is None
 
 

@@ -54,13 +54,10 @@ def test_the_table_of_an_embedded_automaton_is_the_same_language():
             sources={"document": VerbatimSource(text)},
         )
     )
-    automaton = ByteAutomaton.build(grammar.table, grammar.root)
+    automaton = ByteAutomaton(grammar.table, grammar.root)
 
     def accepts(data):
-        state = 0
-        for byte in data:
-            state = int(automaton.next[state, automaton.byte_class[byte]]) if state >= 0 else -1
-        return state >= 0 and bool(automaton.accepting[state])
+        return automaton.accepting(automaton.after(automaton.start, data))
 
     for value in (
         [],

@@ -53,16 +53,16 @@ def test_a_transformers_tokenizer_names_more_special_tokens():
 def test_the_trie_holds_every_token_once():
     tokens = [None, b"ab", b"a", b"abc", b"b", b"a", b"", b"abd"]
     trie = Vocabulary(tokens).trie
-    found, path = {}, b""
+    paths, found = {0: b""}, {}
     for node in range(len(trie.byte)):
-        path = path[: trie.depth[node]] + bytes([trie.byte[node]])
+        children = range(trie.child_start[node], trie.child_start[node + 1])
+        assert sorted(trie.byte[child] for child in children) == [trie.byte[child] for child in children]
+        paths.update((child, paths[node] + bytes([trie.byte[child]])) for child in children)
         for token in trie.token_ids[trie.token_start[node] : trie.token_start[node + 1]]:
             assert token not in found
-            found[int(token)] = path
-        below = [n for n in range(node + 1, len(trie.byte)) if trie.depth[n] <= trie.depth[node]]
-        assert trie.skip[node] == (below[0] if below else len(trie.byte))
+            found[int(token)] = paths[node]
+    assert len(paths) == len(trie.byte)
     assert found == {i: t for i, t in enumerate(tokens) if t}
-    assert trie.max_depth == 3
 
 
 def test_what_it_cannot_read_is_refused():

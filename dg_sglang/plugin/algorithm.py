@@ -37,6 +37,8 @@ class CanvasRenoise(Gemma4Renoise):
         settings = resolving_view(server_args)
         if settings.grammar_backend not in (GRAMMAR_BACKEND, "xgrammar"):  # xgrammar is SGLang's default
             raise ValueError(f"DiffusionGemma needs --grammar-backend {GRAMMAR_BACKEND}")
+        if settings.skip_tokenizer_init:
+            raise ValueError("DiffusionGemma's requests are made with its tokenizer: leave out --skip-tokenizer-init")
         declare_resolution(server_args, cls.__name__, grammar_backend=GRAMMAR_BACKEND)
         if settings.device != "cpu":
             super().configure_server_args(server_args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +66,19 @@ class OutlinesTerm(Constraint):
                 bounds: list[Any] = [getattr(term, one) if isinstance(one, str) else one for one in (low, high)]
                 return table.repeat(inside(term.term), *bounds)
         raise InvalidSchemaError(f"outlines' {type(term).__name__} is not known here")
+
+    def key(self, whitespace: WhitespacePolicy) -> Hashable:
+        """As `Constraint.key`."""
+        return OutlinesTerm, whitespace, _structure(self.term)
+
+
+def _structure(part: Any) -> Hashable:
+    """The same for terms that look the same: outlines' terms are equal, but not hashable."""
+    if isinstance(part, list | tuple):
+        return tuple(map(_structure, part))
+    if is_outlines_term(part):
+        return type(part), *((name, _structure(value)) for name, value in vars(part).items())
+    return type(part), part
 
 
 _BOUNDS = (

@@ -1,10 +1,25 @@
+import re
+from typing import Literal
+
 import pytest
 from pydantic import BaseModel
 
 from dg_sglang import Engine
 from dg_sglang.automata import AutomatonCache
 from dg_sglang.errors import GrammarError
-from dg_sglang.grammar import Choice, Grammar, JsonSchema, Regex, TokenAutomaton, VerbatimSource, compile_constraint
+from dg_sglang.grammar import (
+    Choice,
+    Ebnf,
+    Grammar,
+    JsonSchema,
+    Regex,
+    StructuralTag,
+    Template,
+    TokenAutomaton,
+    Verbatim,
+    VerbatimSource,
+    compile_constraint,
+)
 
 
 class Answer(BaseModel):
@@ -31,6 +46,25 @@ def test_different_constraints_do_not(engine: Engine) -> None:
     other = {"properties": {"b": {"type": "null"}, "a": {"type": "null"}}}
     shape = {"type": "object", "required": ["a", "b"], "additionalProperties": False}
     assert engine.compile(shape | one) is not engine.compile(shape | other)
+
+
+def test_closed_and_open_schemas_are_told_apart(engine: Engine) -> None:
+    finite = {"enum": [1]}
+    assert engine.compile(JsonSchema(finite, open=True)) is not engine.compile(finite)
+
+
+def test_every_kind_of_constraint_is_kept(engine: Engine) -> None:
+    tag = {"format": {"type": "const_string", "value": "a"}}
+    for make in (
+        lambda: Ebnf('root ::= "a"+'),
+        lambda: StructuralTag(dict(tag)),
+        lambda: Template("{a}", a=Choice(["x"])),
+        lambda: Verbatim("some text", pattern="t.*"),
+        lambda: Literal["a", "b"],
+        lambda: re.compile("ab"),
+        lambda: tuple[bool, bool],
+    ):
+        assert engine.compile(make()) is engine.compile(make())
 
 
 def test_sources_are_told_apart(engine: Engine) -> None:

@@ -12,7 +12,7 @@ from outlines.types.dsl import CFG, Choice, JsonSchema, python_types_to_terms, t
 
 from dg_sglang import grammar as ours
 from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
-from dg_sglang.grammar import compile_constraint
+from dg_sglang.grammar import as_constraint, compile_constraint
 
 TERMS = [
     types.integer,
@@ -85,6 +85,16 @@ def test_refused():
         compile_constraint(types.Regex(r"(a)\1"))
     with pytest.raises(InvalidSchemaError, match="Term is not known"):
         compile_constraint(types.dsl.Term())
+
+
+def test_terms_that_look_the_same_share_a_key():
+    def key(term):
+        return as_constraint(term).key("json")
+
+    assert key("a" + types.digit.exactly(3)) == key("a" + types.digit.exactly(3))
+    assert key("a" + types.digit.exactly(3)) != key("a" + types.digit.exactly(4))
+    assert key(Choice([1, "x"])) == key(Choice([1, "x"])) != key(Choice([True, "x"]))
+    assert hash(key(either("a", json_schema({}))))
 
 
 def test_outlines_is_not_imported():

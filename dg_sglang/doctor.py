@@ -35,6 +35,7 @@ def inspect(model: str = "nano") -> Iterator[Check]:
     yield from packages
     if all(check.ok for check in packages if check.name in ("torch", "transformers")):
         yield _device()
+        yield _kernels()
         yield _model(model)
 
 
@@ -82,6 +83,19 @@ def _device() -> Check:
         memory = torch.cuda.get_device_properties(0).total_memory / 2**30
         return Check("device", True, f"cuda: {torch.cuda.get_device_name(0)}, {memory:.0f} GiB")
     return Check("device", True, f"cpu: {torch.get_num_threads()} threads (no GPU seen by torch {torch.__version__})")
+
+
+def _kernels() -> Check:
+    """Which implementation of the numeric inner loops serves the device."""
+    import torch
+
+    from dg_sglang import kernels
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return Check("kernels", True, kernels.describe(device))
+    except ImportError as error:  # torch brings Triton along where it supports CUDA
+        return Check("kernels", False, str(error).splitlines()[0], "pip install triton")
 
 
 def _model(name: str) -> Check:

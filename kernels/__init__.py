@@ -24,3 +24,11 @@ def backend(device: torch.device) -> Any:
     from dg_sglang.kernels import cpu
 
     return cpu
+
+
+def describe(device: torch.device) -> str:
+    """What `backend` picks for a device, with the compiler's version."""
+    from importlib import metadata
+
+    compiler = "triton" if backend(device).DEVICE.type == "cuda" else "numba"
+    return f"{compiler} {metadata.version(compiler)}, for tensors on {device.type}"

@@ -21,6 +21,7 @@ def test_complete_installation_is_healthy(checks: dict[str, Check]) -> None:
     assert checks["python"].detail.startswith("3.")
     assert checks["torch"].detail == metadata.version("torch")
     assert checks["device"].detail.startswith(("cpu", "cuda"))
+    assert checks["kernels"].detail.startswith(("numba", "triton"))
     assert "canvas" in checks["model"].detail
 
 

@@ -478,7 +478,10 @@ def _overlap(m, part, tail):
     if not fill(m, tail):
         return True
     row, after = m.rows[m.nodes[part].row_of], m.rows[m.nodes[tail].row_of]
-    return any(row[column] != NOTHING and after[column] != NOTHING for column in range(row.shape[0]))
+    both = 0
+    for column in range(row.shape[0]):
+        both += row[column] != NOTHING and after[column] != NOTHING
+    return both > 0
 
 
 @njit(cache=True)

@@ -284,10 +284,10 @@ def discover(m, trie, t, state):
 @njit(cache=True)
 def discover_all(m, trie, t, states):
     """Find the token edges of several states. False where there is a problem."""
-    for state in states:  # noqa: SIM110 - numba compiles no generator expressions
-        if not discover(m, trie, t, state):
-            return False
-    return True
+    done = True
+    for state in states:
+        done = done and discover(m, trie, t, state)
+    return done
 
 
 @njit(cache=True)

@@ -42,7 +42,8 @@ class Batch:
             self._carry(canvases)
         tokens = torch.cat([canvas.tokens for canvas in canvases])
         logits = self._model.decode(tokens, self._context, self._conditioning, self._conditioned)
-        self._conditioning = denoise_step(logits, canvases, dtype=self._model.dtype).conditioning
+        read = self._conditioning
+        self._conditioning = denoise_step(logits, canvases, dtype=self._model.dtype, out=read).conditioning
         self._conditioned = None
 
     def commit(self, sequence: Sequence) -> None:

@@ -43,7 +43,13 @@ class StepOutput:
 
 
 @torch.inference_mode()
-def denoise_step(logits: Tensor, states: Sequence[CanvasState], *, dtype: torch.dtype = torch.float32) -> StepOutput:
+def denoise_step(
+    logits: Tensor,
+    states: Sequence[CanvasState],
+    *,
+    dtype: torch.dtype = torch.float32,
+    out: Tensor | None = None,
+) -> StepOutput:
     """Take one denoising step of every request and update its state.
 
     Requests don't see one another: a row's result is the same in any batch with the same logits.
@@ -52,11 +58,14 @@ def denoise_step(logits: Tensor, states: Sequence[CanvasState], *, dtype: torch.
         logits: [B, L, V], the decoder's output for `states[i].tokens`, before temperature.
         states: one for each row, none of them done.
         dtype: of the returned conditioning (upstream: that of the embeddings).
+        out: a tensor that the conditioning may take, say that of the step before, if it has its shape and dtype:
+            large tensors are slow to come by.
 
     Raises:
         CheckpointError: the logits hold NaN or infinity.
     """
-    conditioning = torch.empty(logits.shape, dtype=dtype, device=logits.device)
+    fits = out is not None and out.shape == logits.shape and out.dtype == dtype
+    conditioning = out if out is not None and fits else torch.empty(logits.shape, dtype=dtype, device=logits.device)
     for row, state in enumerate(states):
         _denoise(logits[row], state, conditioning[row])
         state.pin(conditioning[row], _FLOOR)

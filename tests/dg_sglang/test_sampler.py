@@ -111,6 +111,15 @@ def test_rows_do_not_see_one_another() -> None:
         assert torch.equal(output.conditioning[row], single.conditioning[0])
 
 
+def test_the_conditioning_may_take_old_memory() -> None:
+    logits = random_logits(2)
+    fresh = denoise_step(logits, [state()]).conditioning
+    used, other = torch.ones_like(fresh), torch.ones(2, 2)
+    assert denoise_step(logits, [state()], out=used).conditioning is used
+    assert torch.equal(used, fresh)
+    assert torch.equal(denoise_step(logits, [state()], out=other).conditioning, fresh)
+
+
 @pytest.mark.parametrize(("threshold", "steps"), [(0, 1), (1, 2), (3, 4)])
 def test_stable_and_confident_stop(threshold: int, steps: int) -> None:
     certain = torch.zeros(1, LENGTH, len(TOKENS))

@@ -10,7 +10,17 @@ from pydantic import BaseModel
 
 from dg_sglang import Engine
 from dg_sglang.errors import BudgetError
-from dg_sglang.grammar import Choice, Ebnf, JsonSchema, Regex, StructuralTag, Template, Verbatim, VerbatimSource
+from dg_sglang.grammar import (
+    Choice,
+    Ebnf,
+    JsonObject,
+    JsonSchema,
+    Regex,
+    StructuralTag,
+    Template,
+    Verbatim,
+    VerbatimSource,
+)
 
 
 class Item(BaseModel):
@@ -119,6 +129,27 @@ def test_structural_tags_and_grammars_without_nesting(engine: Engine) -> None:
         assert "<call>" in text
         text = engine.generate("go", constraint=grammar, seed=seed, max_new_tokens=40).text
         assert all(re.fullmatch("ab|[xyz]{2,3}", word) for word in text.split(",")), text
+
+
+JSON = r"""
+root   ::= "{" (string ":" value ("," string ":" value)*)? "}"
+value  ::= root | "[" (value ("," value)*)? "]" | string | [0-9]{1,3} | "true" | "null"
+string ::= "\"" [a-z]{0,4} "\""
+"""
+
+
+def test_texts_that_nest_without_bound(engine: Engine) -> None:
+    for seed in range(4):
+        for constraint in (Ebnf(JSON), JsonObject(), Ebnf('root ::= "(" root ")" | "a"')):
+            result = engine.generate("go", constraint=constraint, seed=seed, max_new_tokens=48)
+            assert result.finish_reason == "stop"
+            if constraint == JsonObject():
+                assert isinstance(result.parsed, dict)
+            elif constraint == Ebnf(JSON):
+                assert isinstance(json.loads(result.text), dict)
+            else:
+                depth = result.text.count("(")
+                assert result.text == "(" * depth + "a" + ")" * depth
 
 
 def test_python_types(engine: Engine) -> None:

@@ -100,20 +100,26 @@ def test_json_by_its_grammar():
     assert grammar.accepts(nested) and not grammar.accepts(nested[:-1])
 
 
-def test_tokens_of_a_grammar_without_nesting():
-    pieces = [None, None, b"a", b"ab", b"b", b"c"]
-    constraint = Ebnf('root ::= pair ("," pair)* | "c" root\npair ::= "a" "b"')
-    automaton = TokenAutomaton(
-        compile_constraint(constraint), Vocabulary([*pieces, b","]), end_token_ids=[1], pad_token_id=0
-    )
-    grammar = compile_constraint(constraint)
-    for tokens in itertools.product(range(2, 7), repeat=3):
-        data = b"".join(automaton.vocabulary.tokens[token] for token in tokens)
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        'root ::= pair ("," pair)* | "c" root\npair ::= "a" "b"',
+        'root ::= "a" root "b" | "c" | ""',  # nests without bound
+        'root ::= list\nlist ::= "a" (item ("," item)*)? "b"\nitem ::= "c" | list',
+        'start: sum\nsum: sum "," item | item\nitem: "c" | "a" sum "b"',
+    ],
+)
+def test_tokens(grammar):
+    pieces = Vocabulary([None, None, b"a", b"ab", b"b", b"c", b","])
+    compiled = compile_constraint(Ebnf(grammar))
+    automaton = TokenAutomaton(compiled, pieces, end_token_ids=[1], pad_token_id=0)
+    for tokens in itertools.chain.from_iterable(itertools.product(range(2, 7), repeat=n) for n in range(5)):
+        data = b"".join(pieces.tokens[token] for token in tokens)
         try:
             member = automaton.is_accepting(automaton.advance(automaton.start, tokens))
         except GrammarError:
             member = False
-        assert member == grammar.accepts(data), data
+        assert member == compiled.accepts(data), data
 
 
 @pytest.mark.parametrize(

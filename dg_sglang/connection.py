@@ -72,8 +72,9 @@ class Connection:
             except requests.Timeout as error:
                 raise ServerError(f"{self.url} gave no answer within {self._timeout:g} s") from error
             except requests.ConnectionError as error:
+                reason = str(error).rpartition(": ")[2].rstrip("')")  # the last of a chain of causes
                 raise ServerError(
-                    f"no server answers at {self.url}: start one (dg-sglang serve), or check the URL ({error})"
+                    f"no server answers at {self.url} ({reason}): start one (dg-sglang serve), or check the URL"
                 ) from error
             except requests.RequestException as error:
                 raise ServerError(f"{self.url} can't be asked: {error}") from error

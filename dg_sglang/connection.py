@@ -72,7 +72,8 @@ class Connection:
             except requests.Timeout as error:
                 raise ServerError(f"{self.url} gave no answer within {self._timeout:g} s") from error
             except requests.ConnectionError as error:
-                reason = str(error).rpartition(": ")[2].rstrip("')")  # the last of a chain of causes
+                cause = error.args[0] if error.args else error
+                reason = str(getattr(cause, "reason", cause)).rpartition(": ")[2]
                 raise ServerError(
                     f"no server answers at {self.url} ({reason}): start one (dg-sglang serve), or check the URL"
                 ) from error

@@ -42,6 +42,10 @@ class ImageError(InputError):
     """An image can't be read, or the checkpoint can't see."""
 
 
+class ChartError(InputError):
+    """A picture is no chart that can be read, or lacks what its values could be read from."""
+
+
 class DocumentError(InputError):
     """A document can't be opened or read."""
 

@@ -41,5 +41,5 @@ def body_of_row(error: Mapping[str, Any]) -> dict[str, Any]:
 
 def problem(message: str, code: str, **details: Any) -> dict[str, Any]:
     """The JSON body of an error."""
-    known = {"message": message, "code": code, "pointer": None, "keyword": None, "failures": []}
+    known: dict[str, Any] = {"message": message, "code": code, "pointer": None, "keyword": None, "failures": []}
     return {"error": known | details, "partial": None}

@@ -84,8 +84,10 @@ class JobStore:
         )
         if not rows:
             raise KeyError(job)
-        *start, request, created, started, finished, error = rows[0]
-        return StoredJob(*start, json.loads(request), created, started, finished, json.loads(error) if error else None)
+        job, status, name, request, created, started, finished, error = rows[0]
+        return StoredJob(
+            job, status, name, json.loads(request), created, started, finished, json.loads(error) if error else None
+        )
 
     def result(self, job: str) -> dict[str, Any] | None:
         """A finished job's extraction."""

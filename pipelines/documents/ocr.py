@@ -1,17 +1,16 @@
 """Pictures of pages: image files through Pillow, words through RapidOCR (its wheel carries the models: no download)."""
 
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dg_sglang.errors import DamagedDocumentError, DocumentError, DocumentLimitError, UnsupportedDocumentError
 from dg_sglang.pipelines.document import Box, Limits, Page, Word
 from dg_sglang.pipelines.documents.layout import build_lines
 from dg_sglang.vision.images import readable_formats
+from dg_sglang.vision.ocr import reader
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,7 +87,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 def recognise(pixels: "np.ndarray", *, points_per_pixel: float) -> list[Word]:
     """The words on an RGB picture (uint8 [height, width, 3]), with axis-parallel boxes in points."""
-    result = _reader()(_padded(pixels)[:, :, ::-1], return_word_box=True)  # the reader expects BGR, as OpenCV gives it
+    result = reader()(_padded(pixels)[:, :, ::-1], return_word_box=True)  # the reader expects BGR, as OpenCV gives it
     words: list[Word] = []
     if result.boxes is None:  # nothing found; word_results then has another shape
         return words
@@ -147,18 +146,3 @@ def flatten(image: "Image.Image") -> "Image.Image":
 def _dpi(image: "Image.Image") -> float:
     x, y = map(float, image.info.get("dpi", (0, 0)))
     return x if abs(x - y) < 1 and 50 <= x <= 1200 else DEFAULT_DPI
-
-
-@cache
-def _reader() -> Any:
-    """The one OCR engine of this process; as many threads as OMP_NUM_THREADS allows."""
-    from rapidocr import RapidOCR
-
-    threads = int(os.environ.get("OMP_NUM_THREADS") or -1)
-    return RapidOCR(
-        params={
-            "Global.log_level": "error",
-            "EngineConfig.onnxruntime.intra_op_num_threads": threads,
-            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
-        }
-    )

@@ -1,0 +1,89 @@
+"""Lines of text on a picture, through RapidOCR (its wheel carries the models: no download)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from dg_sglang.errors import ImageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LONG_SIDE = 1600  # small print is found more reliably on an enlarged picture
+_MOST_ENLARGED = 2.0
+_UPRIGHT = 1.5  # times its width; a taller line of several characters runs upwards
+
+
+@dataclass(frozen=True)
+class Text:
+    """A line of text, its box (x0, y0, x1, y1) in pixels, and how sure its reader was."""
+
+    text: str
+    box: tuple[float, float, float, float]
+    confidence: float = 1.0
+
+    @property
+    def x(self) -> float:
+        """The middle."""
+        return (self.box[0] + self.box[2]) / 2
+
+    @property
+    def y(self) -> float:
+        """The middle."""
+        return (self.box[1] + self.box[3]) / 2
+
+    @property
+    def height(self) -> float:
+        """Of the box."""
+        return self.box[3] - self.box[1]
+
+    @property
+    def is_vertical(self) -> bool:
+        """Whether it runs up or down."""
+        return len(self.text) > 1 and self.height > _UPRIGHT * (self.box[2] - self.box[0])
+
+
+def read_lines(pixels: NDArray[np.uint8]) -> list[Text]:
+    """The lines of text on an RGB picture (uint8 [height, width, 3]), also those that run upwards.
+
+    Raises ImageError where RapidOCR isn't installed.
+    """
+    try:
+        import cv2
+
+        read = reader()
+    except ImportError as error:
+        raise ImageError(f"text on pictures needs an extra ({error}): pip install 'dg-sglang[documents]'") from error
+
+    height, width = pixels.shape[:2]
+    factor = min(_MOST_ENLARGED, max(1.0, _LONG_SIDE / max(height, width)))
+    size = (round(width * factor), round(height * factor))
+    enlarged = pixels if factor == 1.0 else cv2.resize(pixels, size, interpolation=cv2.INTER_CUBIC)
+    result = read(enlarged[:, :, ::-1])  # it expects BGR, as OpenCV gives it
+    if result.boxes is None:
+        return []
+    lines = []
+    for corners, text, confidence in zip(result.boxes, result.txts, result.scores, strict=True):
+        xs, ys = [float(x) / factor for x, _ in corners], [float(y) / factor for _, y in corners]
+        if text.strip():
+            lines.append(Text(text.strip(), (min(xs), min(ys), max(xs), max(ys)), float(confidence)))
+    return lines
+
+
+@cache
+def reader() -> Any:
+    """The one OCR engine of this process; as many threads as OMP_NUM_THREADS allows. Raises ImportError."""
+    from rapidocr import RapidOCR
+
+    threads = int(os.environ.get("OMP_NUM_THREADS") or -1)
+    return RapidOCR(
+        params={
+            "Global.log_level": "error",
+            "EngineConfig.onnxruntime.intra_op_num_threads": threads,
+            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+        }
+    )

@@ -180,6 +180,7 @@ class SGLangEngine:
         about, tokens = answer["meta_info"], answer["output_ids"]
         thinking, text = self._chat.read(tokens, request.prompt)
         stopped = (about["finish_reason"] or {}).get("type") == "stop"
+        # By canvas. The server tells nothing of one whose tokens were all dropped, which only thinking can do.
         steps = dict(zip(about["canvas_index"], about["canvas_steps"], strict=True))
         seconds = time.perf_counter() - started
         return GenerationResult(
@@ -189,7 +190,7 @@ class SGLangEngine:
             token_ids=tokens,
             finish_reason="stop" if stopped else "length",
             token_confidence=[math.exp(logprob) for logprob, *_ in about["output_token_logprobs"]],
-            usage=Usage(about["prompt_tokens"], len(tokens), len(steps), sum(steps.values()), seconds),
+            usage=Usage(about["prompt_tokens"], len(tokens), max(steps, default=0) + 1, sum(steps.values()), seconds),
             seed=request.seed,
         )
 

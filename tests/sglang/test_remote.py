@@ -58,8 +58,9 @@ def test_it_knows_what_the_engine_knows(tiny_engine: SGLangEngine, local: Engine
             {"t_max": 1.5},
         ),
         (Bill, {"policy": {"accept": "tilted"}}),
+        (Bill, {"mode": "causal"}),
     ],
-    ids=["free", "choice", "regex", "compact", "open", "model"],
+    ids=["free", "choice", "regex", "compact", "open", "model", "causal"],
 )
 def test_server_and_process_give_the_same_tokens(
     tiny_engine: SGLangEngine, local: Engine, constraint: object, settings: dict[str, object]

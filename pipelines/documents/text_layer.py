@@ -91,7 +91,11 @@ def _word(characters: Sequence[tuple[str, Box, float]], turn: "pymupdf.Matrix | 
     boxes = [box for _, box, _ in characters]
     x0, y0 = min(box[0] for box in boxes), min(box[1] for box in boxes)
     x1, y1 = max(box[2] for box in boxes), max(box[3] for box in boxes)
-    return Word("".join(char for char, *_ in characters), _displayed((x0, y0, x1, y1), turn))
+    text = "".join(char for char, *_ in characters)
+    text = text.encode("utf-16", "surrogatepass").decode(
+        "utf-16", "replace"
+    )  # a font's table may hold half a character
+    return Word(text, _displayed((x0, y0, x1, y1), turn))
 
 
 def direction(vector: Sequence[float], rotation: int) -> Direction:

@@ -71,7 +71,7 @@ def row_statistics(
             tl.store(dominant_top + row * blocks + block, highest)
             tl.store(dominant_sum + row * blocks + block, added)
             own_top, own_total, own_moment = _merge(own_top, own_total, own_moment, highest, added, part)
-    tl.store(log_norm + row, top.to(tl.float64) + tl.log(total))
+    tl.store(log_norm + row, tl.log(total).to(tl.float64) + top)
     tl.store(entropy + row, tl.where(total > 0.0, tl.maximum(tl.log(total) - moment / total, 0.0), 0.0))
     tl.store(best + row, chosen)
     if CLASSES:

@@ -12,7 +12,9 @@ from sglang.srt.dllm.algorithm.gemma4_renoise import Gemma4Renoise
 from sglang.srt.model_executor.cuda_graph_config import Backend, Phase, with_phase
 from torch import Tensor
 
+from dg_sglang.errors import DgError
 from dg_sglang.plugin import GRAMMAR_BACKEND
+from dg_sglang.plugin.failures import fail
 from dg_sglang.plugin.service import Served, served_of
 from dg_sglang.sampler import denoise_step
 
@@ -92,18 +94,31 @@ class CanvasRenoise(Gemma4Renoise):
         return [state["finished"] for state in states]
 
     def _denoise(self, logits: Tensor, states: list[Any], rows: list[int]) -> None:
-        canvases = [state["served"].canvas for state in states]
-        chosen = logits if len(rows) == len(logits) else logits[rows]
-        output = denoise_step(chosen, canvases, dtype=self.embed_tokens.weight.dtype)
-        for row, (state, canvas) in enumerate(zip(states, canvases, strict=True)):
-            state["step"] -= 1
-            state["finished"] = canvas.done
-            state["current"] = output.tokens[row]
-            if canvas.done:
-                state["current"] = torch.tensor(state["served"].commit(), device=logits.device)
-                state["self_conditioning"] = None
-        if going := [row for row, state in enumerate(states) if not state["finished"]]:
-            probabilities = torch.softmax(output.conditioning[going].flatten(0, 1), dim=-1, dtype=torch.float32)
+        """Advance the canvases of `states`, which are the rows `rows` of `logits` [B, L, V]."""
+        going: list[tuple[dict[str, Any], Tensor]] = []
+        for state, row in zip(states, rows, strict=True):
+            try:
+                if (conditioning := self._advance(state, logits[row : row + 1])) is not None:
+                    going.append((state, conditioning))
+            except DgError as error:  # one request's trouble is not the others'
+                fail(self.requests[row], error)
+                state["finished"] = True
+        if going:
+            probabilities = torch.softmax(torch.cat([one for _, one in going]), dim=-1, dtype=torch.float32)
             embeddings = self._soft_embeddings(probabilities).view(len(going), self.block_size, -1)
-            for row, embedding in zip(going, embeddings, strict=True):
-                states[row]["self_conditioning"] = embedding
+            for (state, _), embedding in zip(going, embeddings, strict=True):
+                state["self_conditioning"] = embedding
+
+    def _advance(self, state: dict[str, Any], logits: Tensor) -> Tensor | None:
+        """One denoising step of one row: the logits of its self-conditioning [L, V], None once its canvas is done."""
+        served = state["served"]
+        canvas = served.canvas
+        output = denoise_step(logits, [canvas], dtype=self.embed_tokens.weight.dtype)
+        state["step"] -= 1
+        state["self_conditioning"] = None
+        state["finished"] = canvas.done
+        if canvas.done:
+            state["current"] = torch.tensor(served.commit(), device=logits.device)
+            return None
+        state["current"] = output.tokens[0]
+        return output.conditioning[0]

@@ -12,6 +12,8 @@ from sglang.srt.managers.schedule_batch import FINISH_LENGTH
 from torch import Tensor
 
 from dg_sglang.causal import CausalSequence
+from dg_sglang.errors import DgError
+from dg_sglang.plugin.failures import fail
 from dg_sglang.plugin.service import served_of
 
 
@@ -52,7 +54,10 @@ def finish_context(original: Any, scheduler: Any, batch: Any, result: Any) -> No
     scheduler.token_to_kv_pool_allocator.free_group_begin()
     for row, req in enumerate(batch.reqs):
         if (served := _causal(req)) is not None:
-            req.output_ids.append(served.take(result.logits_output.next_token_logits[row]))
+            try:
+                req.output_ids.append(served.take(result.logits_output.next_token_logits[row]))
+            except DgError as error:
+                fail(req, error)
             req.update_finish_state(new_accepted_len=1)
         elif req.sampling_params.max_new_tokens == 0:
             req.finished_reason = req.to_finish or FINISH_LENGTH(length=0)

@@ -59,6 +59,7 @@ CALLED = {
     "sglang.srt.managers.scheduler.Scheduler.retire_unadmitted_request": ("self", "req"),
     "sglang.srt.managers.schedule_batch.Req.set_finish_with_abort": ("self", "error_msg"),
     "sglang.srt.managers.schedule_batch.Req.finished": ("self",),
+    "sglang.srt.managers.schedule_batch.FINISH_ABORT": ("message", "status_code", "err_type"),
     "sglang.srt.managers.schedule_batch.FINISH_LENGTH": ("length",),
     "sglang.srt.managers.schedule_batch.FINISH_MATCHED_TOKEN": ("matched",),
     "sglang.srt.constrained.grammar_manager.GrammarManager.has_waiting_grammars": ("self",),
@@ -130,6 +131,13 @@ def test_upstream_names_the_features_that_we_unlock() -> None:
     source = inspect.getsource(Gemma4Renoise.validate_request)
     for name in ("json_schema", "regex", "ebnf", "structural_tag", "sampling_seed", "return_logprob"):
         assert f'"{name}"' in source
+
+
+def test_health_checks_are_known_by_their_name() -> None:
+    from sglang.srt.constants import HEALTH_CHECK_RID_PREFIX
+    from sglang.srt.entrypoints import http_server
+
+    assert HEALTH_CHECK_RID_PREFIX and "HEALTH_CHECK_RID_PREFIX" in inspect.getsource(http_server)
 
 
 def test_the_entry_points_are_installed() -> None:

@@ -23,10 +23,26 @@ def prompt_fields(nodes: Sequence[Node]) -> list[Field]:
     return [_field(node) for node in nodes]
 
 
+def piece_kind(leaf: Node) -> str:
+    """The kind of pieces that a stated leaf may be; one of its own for a number or text that the schema restricts."""
+    if leaf.kind in ("number", "text") and (leaf.checks or leaf.number_type == "integer"):
+        return f"{leaf.kind} of {leaf.pointer}"
+    return leaf.kind
+
+
+def text_schema(leaf: Node, *, checked: bool = True) -> dict[str, Any]:
+    """A piece of the document of the lengths, pattern and format that the schema asks for."""
+    schema = {"type": "string", "x-verbatim": {"source": SOURCE}} | _maximum(leaf)
+    if leaf.min_length > 1:
+        schema["minLength"] = leaf.min_length
+    return schema | (dict(leaf.checks) if checked else {})
+
+
 def canvas_schema(nodes: Sequence[Node], available: Collection[str]) -> dict[str, Any]:
     """JSON Schema of the answer for these fields, with the grammar's `x-verbatim` keyword on stated leaves.
 
-    `available` are the span kinds that the document holds at all; leaves of other kinds can only be null.
+    `available` are the kinds (see `piece_kind`) of which the document holds any piece; leaves of other kinds can only
+    be null. A text's kind with "unchecked " before it leaves its pattern and format to validation.
     """
     return {
         "type": "object",
@@ -48,8 +64,12 @@ def _schema(node: Node, available: Collection[str]) -> dict[str, Any]:
         if node.max_items is not None and node.max_items <= MOST_COUNTED:
             bounds["maxItems"] = node.max_items
         return {"type": "array", "items": _schema(node.children[0], available)} | bounds
-    if node.kind in SPAN_KINDS and node.kind not in available:
-        return {"type": "null"}
+    schema = leaf_schema(node, available)
+    return {"anyOf": [schema, {"type": "null"}]} if node.optional and schema != {"type": "null"} else schema
+
+
+def leaf_schema(node: Node, available: Collection[str]) -> dict[str, Any]:
+    """The same without the null that an optional field may be."""
     if node.kind == "object":
         schema = canvas_schema(node.children, available)
     elif node.kind == "boolean":
@@ -58,12 +78,17 @@ def _schema(node: Node, available: Collection[str]) -> dict[str, Any]:
         schema = {"enum": [text for text, _ in node.choices]}
     elif node.kind == "free":
         schema = {"type": "string", "minLength": max(node.min_length, 1)} | _maximum(node)
+    elif node.kind in SPAN_KINDS:
+        kind = piece_kind(node)
+        if kind not in available:
+            return {"type": "null"}
+        schema = {"type": "string", "x-verbatim": {"source": SOURCE, "kind": kind}} | _maximum(node)
     else:
-        kind = {"kind": node.kind} if node.kind in SPAN_KINDS else {}
-        schema = {"type": "string", "x-verbatim": {"source": SOURCE} | kind} | _maximum(node)
-        if node.min_length > 1:
-            schema["minLength"] = node.min_length
-    return {"anyOf": [schema, {"type": "null"}]} if node.optional else schema
+        checked = piece_kind(node) in available
+        if node.checks and not checked and f"unchecked {piece_kind(node)}" not in available:
+            return {"type": "null"}
+        schema = text_schema(node, checked=checked)
+    return schema
 
 
 def _maximum(node: Node) -> dict[str, int]:

@@ -30,7 +30,8 @@ def leaf_confidences(
         offsets.append(offsets[-1] + len(character.encode()))
     spans: dict[Path, tuple[int, int]] = {}
     _scan(text, 0, (), spans)
-    return {path: min(owners[offsets[begin] : offsets[end]]) for path, (begin, end) in spans.items()}
+    # A marginal may exceed 1 by rounding.
+    return {path: min(1.0, *owners[offsets[begin] : offsets[end]]) for path, (begin, end) in spans.items()}
 
 
 def _scan(text: str, at: int, path: Path, spans: dict[Path, tuple[int, int]]) -> int:

@@ -1,29 +1,25 @@
 """One document in, one validated value out, every leaf with its evidence."""
 
-import json
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from dg_sglang.errors import ExtractionError
-from dg_sglang.pipelines.canvas_schema import SOURCE, SPAN_KINDS, canvas_schema, prompt_fields
-from dg_sglang.pipelines.confidence import leaf_confidences
+from dg_sglang.pipelines.answers import Answers
 from dg_sglang.pipelines.document import Document, Limits, load_document
 from dg_sglang.pipelines.engines import EngineSpec, TextEngine
 from dg_sglang.pipelines.evidence import Evidence, Path
-from dg_sglang.pipelines.normalise import conventions_of, pieces
-from dg_sglang.pipelines.planner import Group, fit_document, plan_groups
-from dg_sglang.pipelines.prompt import build_prompt
-from dg_sglang.pipelines.reading import Failure, Reading, path_name, read_answer, to_json_value
+from dg_sglang.pipelines.normalise import conventions_of
+from dg_sglang.pipelines.planner import fit_document, plan_groups
+from dg_sglang.pipelines.reading import Failure, Reading, path_name, to_json_value
+from dg_sglang.pipelines.repair import repairable
 from dg_sglang.pipelines.schema_tree import schema_tree
-from dg_sglang.pipelines.segments import Segment, segments_of
 
 if TYPE_CHECKING:
     from dg_sglang.pipelines.dates import DateOrder
     from dg_sglang.pipelines.numbers import DecimalMark
-    from dg_sglang.results import GenerationResult, Usage
+    from dg_sglang.results import Usage
 
 Progress = Callable[[str], None]
 
@@ -82,6 +78,7 @@ def extract(
     date_order: "DateOrder | None" = None,
     decimal_mark: "DecimalMark | None" = None,
     constrained: bool = True,
+    repairs: int = 2,
     progress: Progress | None = None,
     **settings: Any,
 ) -> ExtractionResult:
@@ -95,6 +92,8 @@ def extract(
         password, limits: for `load_document`.
         date_order, decimal_mark: what to assume about 03/04/2024 and 1.234; None lets the document decide, or refuses.
         constrained: False leaves the grammar out, to measure what it does; the answer may then be anything.
+        repairs: how often fields with an invalid value are asked for again, alone and without that value. Whatever is
+            wrong then is an error; what was asked again is a warning.
         progress: gets one short message per step.
         settings: generation settings, as for `Engine.generate`.
 
@@ -112,135 +111,79 @@ def extract(
         engine = EngineSpec(model).load()
     groups = plan_groups(root, engine.canvas_length, engine.count_tokens)
     document, warnings = fit_document(source, groups, engine.max_context, engine.count_tokens)
-    segments = segments_of(document)
-    spans = {kind: pieces(document.text, kind) for kind in SPAN_KINDS}
+    conventions = conventions_of(source.text).with_(date_order=date_order, decimal_mark=decimal_mark)
     if progress:
         progress(f"extracting {_count(root.children, 'field')} in {_count(groups, 'group')}")
-    requests = [_request(group, document, segments, spans, seed, constrained) | settings for group in groups]
-    started = time.perf_counter()
-    results = engine.generate_batch(requests)
-    usage = _total(results, time.perf_counter() - started)
-    answer, confidences, failures = _merge(groups, results, engine.vocabulary.tokens)
-    conventions = conventions_of(source.text).with_(date_order=date_order, decimal_mark=decimal_mark)
-    reading = read_answer(root.children, answer, segments, conventions, confidences)
-    reading.failures[:0] = failures
-    partial = ExtractionResult(
-        None,
+    answers = Answers(engine, groups, document, conventions, {"seed": seed} | settings, constrained=constrained)
+    answers.draw()
+    value, reading, failures = _read(schema, answers)
+    tried: dict[Path, list[Any]] = {}
+    replaced: list[str] = []
+    for _ in range(repairs if constrained else 0):
+        wrong = repairable(failures, answers.answer)
+        for path, raw in wrong.items():
+            tried.setdefault(path, []).append(raw)
+        redrawn = answers.redraw({path: tried[path] for path in wrong})
+        if not redrawn:
+            break
+        replaced += [f"{failure}: asked again" for failure in failures if failure.path in redrawn]
+        value, reading, failures = _read(schema, answers)
+    result = ExtractionResult(
+        value,
         reading.evidence,
         reading.values,
-        answer,
-        usage,
-        (*source.warnings, *warnings, *reading.warnings),
+        answers.answer,
+        answers.usage(),
+        (*source.warnings, *warnings, *replaced, *reading.warnings),
         document,
     )
-    value = _validate(schema, reading, partial)
-    return ExtractionResult(value, **{name: getattr(partial, name) for name in _KEPT})
-
-
-_KEPT = ("evidence", "data", "raw", "usage", "warnings", "document")
+    if failures:
+        message = f"{document.name}: " + "; ".join(map(str, failures))
+        raise ExtractionError(message, failures=failures, partial=replace(result, value=None))
+    return result
 
 
 def _count(things: Sequence[object], name: str) -> str:
     return f"{len(things)} {name}{'' if len(things) == 1 else 's'}"
 
 
-def _request(
-    group: Group,
-    document: Document,
-    segments: Sequence[Segment],
-    spans: Mapping[str, Sequence[str]],
-    seed: int | None,
-    constrained: bool,
-) -> dict[str, Any]:
-    request: dict[str, Any] = {
-        "prompt": build_prompt(prompt_fields(group.nodes), document.text),
-        "max_new_tokens": group.max_new_tokens,
-        "seed": seed,
-    }
-    if constrained:
-        from dg_sglang.grammar import JsonSchema, VerbatimSource
-
-        texts = VerbatimSource([segment.text for segment in segments], spans)
-        available = [kind for kind in SPAN_KINDS if spans[kind]]
-        request["constraint"] = JsonSchema(canvas_schema(group.nodes, available), sources={SOURCE: texts})
-    return request
+def _read(schema: Any, answers: Answers) -> tuple[Any, Reading, list[Failure]]:
+    reading = answers.read()
+    value, faults = _validated(schema, reading)
+    return value, reading, [*reading.failures, *faults]
 
 
-def _merge(
-    groups: Sequence[Group], results: "Sequence[GenerationResult]", vocabulary: Sequence[bytes | None]
-) -> tuple[dict[str, Any], dict[Path, float], list[Failure]]:
-    """The groups' answers as one object, the confidence of its leaves, and the groups whose answer is no JSON object.
-
-    Under the grammar there are none of those.
-    """
-    answer: dict[str, Any] = {}
-    confidences: dict[Path, float] = {}
-    failures: list[Failure] = []
-    for group, result in zip(groups, results, strict=True):
-        known = [node.name for node in group.nodes]
-        try:
-            part = json.loads(result.text)
-            confidences |= leaf_confidences(result.text, result.token_ids, result.token_confidence, vocabulary)
-        except json.JSONDecodeError as error:
-            part = f"JSON ({error})"
-        if isinstance(part, dict):
-            answer |= {name: value for name, value in part.items() if name in known}
-        else:
-            reason = f"the answer is not {part if isinstance(part, str) else 'a JSON object'}: {result.text[:80]!r}"
-            failures.append(Failure(", ".join(known), None, reason))
-    return answer, confidences, failures
-
-
-def _total(results: "Sequence[GenerationResult]", seconds: float) -> "Usage":
-    from dg_sglang.results import Usage
-
-    return Usage(
-        prompt_tokens=sum(result.usage.prompt_tokens for result in results),
-        completion_tokens=sum(result.usage.completion_tokens for result in results),
-        canvases=sum(result.usage.canvases for result in results),
-        denoising_steps=sum(result.usage.denoising_steps for result in results),
-        seconds=seconds,
-    )
-
-
-def _validate(schema: Any, reading: Reading, partial: ExtractionResult) -> Any:
-    """The value, validated by pydantic or by jsonschema. Raises ExtractionError that names every field at fault."""
-    failures = list(reading.failures)
-    value = None
+def _validated(schema: Any, reading: Reading) -> tuple[Any, list[Failure]]:
+    """The value, validated by pydantic or by jsonschema, and every field that this finds at fault."""
     if isinstance(schema, type):
         from pydantic import ValidationError
 
         try:
-            value = schema.model_validate(reading.values)  # type: ignore[attr-defined]
+            return schema.model_validate(reading.values), []  # type: ignore[attr-defined]
         except ValidationError as error:
-            named = {failure.field for failure in failures}
-            found = (_failure(tuple(one["loc"]), one["msg"], partial) for one in error.errors(include_url=False))
-            failures.extend(failure for failure in found if failure.field not in named)
-    else:
-        from jsonschema.validators import validator_for
+            named = {failure.field for failure in reading.failures}
+            found = [_failure(tuple(one["loc"]), one["msg"], reading) for one in error.errors(include_url=False)]
+            return None, [failure for failure in found if failure.field not in named]
+    from jsonschema.validators import validator_for
 
-        kind = validator_for(schema)
-        validator = kind(schema, format_checker=kind.FORMAT_CHECKER)
-        value = to_json_value(reading.values)
-        if not failures:
-            errors = validator.iter_errors(value)
-            failures.extend(_failure(tuple(one.absolute_path), one.message, partial) for one in errors)
-    if failures:
-        raise ExtractionError(
-            f"{partial.document.name}: " + "; ".join(map(str, failures)), failures=failures, partial=partial
-        )
-    return value
+    kind = validator_for(schema)
+    value = to_json_value(reading.values)
+    if reading.failures:
+        return value, []
+    errors = kind(schema, format_checker=kind.FORMAT_CHECKER).iter_errors(value)
+    return value, [_failure(tuple(one.absolute_path), one.message, reading) for one in errors]
 
 
-def _failure(path: Path, reason: str, partial: ExtractionResult) -> Failure:
-    leaf: Any = partial.evidence
+def _failure(path: Path, reason: str, reading: Reading) -> Failure:
+    leaf: Any = reading.evidence
     for part in path:
         if isinstance(leaf, dict | list):
             try:
                 leaf = leaf[part]  # type: ignore[index]
             except (KeyError, IndexError, TypeError):
                 break
-    return Failure(path_name(path) or "the document", leaf.verbatim if isinstance(leaf, Evidence) else None, reason)
+    verbatim = leaf.verbatim if isinstance(leaf, Evidence) else None
+    return Failure(path_name(path) or "the document", verbatim, reason, path)
 
 
 def _evidence_json(tree: Any) -> Any:

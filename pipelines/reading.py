@@ -1,5 +1,6 @@
 """From the model's answer to typed values with evidence."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -21,6 +22,7 @@ class Failure:
     field: str
     raw: str | None
     reason: str
+    path: Path = dataclasses.field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         said = f" (the model chose {self.raw!r})" if self.raw is not None else ""
@@ -127,7 +129,7 @@ class _Reader:
         evidence = self.evidence(node, raw if problem else None, path)
         if not node.optional:
             reason = problem or "the schema requires it, but it was not found in the document"
-            self.reading.failures.append(Failure(path_name(path), said, reason))
+            self.reading.failures.append(Failure(path_name(path), said, reason, path))
             return _MISSING, evidence
         if problem:
             self.reading.warnings.append(f"{path_name(path)} is null: {problem}")

@@ -1,7 +1,7 @@
 """A user's schema, pydantic model or JSON Schema, as a tree of what is to be extracted."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from urllib.parse import unquote
 
@@ -21,13 +21,15 @@ _CHECKED_AFTER = {
     "array": frozenset({"uniqueItems"}),
     "object": frozenset[str](),
 }
-"""Keywords that the finished value is validated against, by pydantic or jsonschema, instead of the canvas."""
+"""Keywords that the finished value is validated against, by pydantic or jsonschema; most hold on the canvas too."""
 _USED = {
     "string": frozenset({"x-kind"}),
     "number": frozenset({"x-kind"}),
     "array": frozenset({"items", "minItems", "maxItems"}),
     "object": frozenset({"properties", "required", "additionalProperties"}),
 }
+_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+"""pydantic's names of a Decimal's bounds, which its JSON Schema lacks."""
 _CHECKABLE_FORMATS = frozenset(
     {"email", "idn-email", "hostname", "uri", "uri-reference", "uuid", "ipv4", "ipv6", "iri"}
 )
@@ -43,6 +45,7 @@ class Node:
         pointer: JSON pointer of the subschema.
         kind: "text", "date", "number", "currency" are stated in the document; "boolean", "choice", "free" are judged.
         nullable: the schema allows null. required: the key must be there.
+        checks: the keywords that restrict a leaf's value beyond its type: bounds, pattern, format.
         choices: for "choice", what the model writes and what it stands for.
         children: an object's properties, or a list's single item.
     """
@@ -56,6 +59,7 @@ class Node:
     number_type: NumberType = "float"
     min_length: int = 0
     max_length: int | None = None
+    checks: Mapping[str, Any] = field(default_factory=dict)
     choices: tuple[tuple[str, Any], ...] = ()
     children: tuple["Node", ...] = ()
     min_items: int = 0
@@ -108,7 +112,8 @@ def _model_schema(model: type[Any]) -> dict[str, Any]:
         """A Decimal is a number. (pydantic: number or string, differently from version to version.)"""
 
         def decimal_schema(self, schema: Any) -> JsonSchemaValue:
-            return {"type": "number", "x-kind": "decimal"}
+            bounds = {word: schema[key] for key, word in _BOUNDS.items() if schema.get(key) is not None}
+            return {"type": "number", "x-kind": "decimal"} | {word: float(bound) for word, bound in bounds.items()}
 
     try:
         return dict(model.model_json_schema(mode="validation", schema_generator=_StatedDecimals))
@@ -217,7 +222,8 @@ class _Reader:
         if kind not in ("number", "decimal"):
             raise UnsupportedSchemaError(f"{kind!r} is not a kind of number", pointer=at, keyword="x-kind")
         number_type: NumberType = "integer" if integer else "decimal" if kind == "decimal" else "float"
-        return Node(name, at, "number", number_type=number_type)
+        checks = {word: schema[word] for word in _CHECKED_AFTER["number"] if word in schema}
+        return Node(name, at, "number", number_type=number_type, checks=checks)
 
     def _string(self, name: str, schema: Mapping[str, Any], at: str) -> Node:
         text_format, asked = schema.get("format"), schema.get("x-kind", "text")
@@ -234,7 +240,9 @@ class _Reader:
         if kind == "text" and schema.get("pattern") in _CURRENCY_PATTERNS:
             kind = "currency"
         bounds = (schema.get("minLength", 0), schema.get("maxLength")) if kind in ("text", "free") else (0, None)
-        return Node(name, at, kind, min_length=bounds[0], max_length=bounds[1])
+        words = ("pattern", "format") if kind in ("text", "free") else ()
+        checks = {word: schema[word] for word in words if word in schema}
+        return Node(name, at, kind, min_length=bounds[0], max_length=bounds[1], checks=checks)
 
     def _choice(self, name: str, values: Sequence[Any], at: str) -> Node:
         scalars = [value for value in values if value is not None]

@@ -1,7 +1,6 @@
 """One row of a batch's output per document: `source`, `value`, `evidence`, `usage`, `error` and what goes with them."""
 
 import traceback
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,11 @@ def failure_row(source: str, category: str, message: str, error: BaseException |
     problem: dict[str, Any] = {"category": category, "message": message}
     if isinstance(error, ExtractionError) and isinstance(error.partial, ExtractionResult):
         row |= _parts(error.partial) | {"value": None}
-        problem["failures"] = [asdict(failure) for failure in error.failures if isinstance(failure, Failure)]
+        problem["failures"] = [
+            {"field": failure.field, "raw": failure.raw, "reason": failure.reason}
+            for failure in error.failures
+            if isinstance(failure, Failure)
+        ]
         problem["partial"] = to_json_value(error.partial.data)
     return row | {"error": problem}
 

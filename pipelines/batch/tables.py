@@ -10,7 +10,7 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any
 
 from dg_sglang.errors import BatchError, ConfigError
 from dg_sglang.pipelines.schema_tree import Node
@@ -73,11 +73,11 @@ def json_line(row: Mapping[str, Any]) -> bytes:
         return json.dumps(row).encode() + b"\n"
 
 
-def _write_jsonl(file: BinaryIO, rows: Rows, root: Node) -> None:
+def _write_jsonl(file: IO[bytes], rows: Rows, root: Node) -> None:
     file.writelines(map(json_line, rows()))
 
 
-def _write_csv(file: BinaryIO, rows: Rows, root: Node) -> None:
+def _write_csv(file: IO[bytes], rows: Rows, root: Node) -> None:
     """Nested fields get a column each (`value.seller.name`), lists one that holds them as JSON."""
     columns = dict.fromkeys(name for row in rows() for name in _cells(row))
     text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="", write_through=True)
@@ -101,7 +101,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, json.dumps(value, ensure_ascii=False) if isinstance(value, list | bool) else value
 
 
-def _write_parquet(file: BinaryIO, rows: Rows, root: Node) -> None:
+def _write_parquet(file: IO[bytes], rows: Rows, root: Node) -> None:
     """One struct column `value`; the evidence as JSON. The types are those of all rows together."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -167,7 +167,7 @@ def _umask() -> int:
     return mask
 
 
-_WRITERS: dict[str, Callable[[BinaryIO, Rows, Node], None]] = {
+_WRITERS: dict[str, Callable[[IO[bytes], Rows, Node], None]] = {
     ".jsonl": _write_jsonl,
     ".csv": _write_csv,
     ".parquet": _write_parquet,

@@ -102,7 +102,9 @@ def _docx_html(path: Path, limits: Limits) -> str:
 
 
 def _block_html(block: "Paragraph | Table") -> str:
-    if hasattr(block, "runs"):
+    from docx.text.paragraph import Paragraph
+
+    if isinstance(block, Paragraph):
         return f"<p>{html.escape(_visible(block))}</p>"
     rows = []
     for row in block.rows:

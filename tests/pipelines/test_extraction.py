@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 from made_documents import document_of, make_pdf
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, field_validator
 
 from dg_sglang import Engine
 from dg_sglang.errors import DocumentError, ExtractionError, UnsupportedSchemaError
@@ -101,14 +101,14 @@ def test_what_the_document_lacks_but_the_schema_requires_fails_by_name(engine: E
 def test_a_validator_that_objects_fails_with_the_raw_text(engine: Engine) -> None:
     class Strict(BaseModel):
         date: dt.date
-        price: Decimal = Field(gt=1_000_000)
+        price: Decimal
 
-        @field_validator("date")
+        @field_validator("date", "price")
         @classmethod
-        def never(cls, value: dt.date) -> dt.date:
-            raise ValueError("no day is good enough")
+        def never(cls, value: object) -> object:
+            raise ValueError("nothing is good enough")
 
-    with pytest.raises(ExtractionError, match="no day is good enough") as caught:
+    with pytest.raises(ExtractionError, match="nothing is good enough") as caught:
         extract(DOCUMENT, Strict, engine=engine, seed=1)
     date, price = caught.value.failures
     assert (date.field, date.raw) == ("date", "03.05.2024")
@@ -116,11 +116,54 @@ def test_a_validator_that_objects_fails_with_the_raw_text(engine: Engine) -> Non
     assert price.raw in ("4711", "2", "1.234,50")
 
 
-def test_a_json_schema_keyword_checked_afterwards_fails_by_name(engine: Engine) -> None:
+def test_bounds_patterns_and_formats_hold_on_the_canvas(engine: Engine) -> None:
+    document = document_of(["Order 12 of RE-4711", "", "mail bob@muster.de", "", "sum 1.234,50 and 9,50"])
+    schema = {
+        "type": "object",
+        "properties": {
+            "number": {"type": "string", "pattern": "^RE-[0-9]+$"},
+            "mail": {"type": "string", "format": "email"},
+            "total": {"type": "number", "minimum": 100, "maximum": 2000},
+            "count": {"type": "integer", "maximum": 100},
+        },
+        "required": ["number", "mail", "total", "count"],
+    }
+    for seed in range(3):
+        value = extract(document, schema, engine=engine, seed=seed).value
+        assert value.pop("mail") in ("bob@muster.de", "bob@muster")
+        assert value == {"number": "RE-4711", "total": 1234.5, "count": 12}
+
+
+def test_a_pattern_that_no_piece_fits_fails_by_name(engine: Engine) -> None:
     schema = {"type": "object", "properties": {"number": {"type": "string", "pattern": "^X"}}, "required": ["number"]}
-    with pytest.raises(ExtractionError, match=r"number: .* does not match") as caught:
+    with pytest.raises(ExtractionError, match=r"number: the schema requires it, but it was not found") as caught:
         extract(DOCUMENT, schema, engine=engine, seed=1)
-    assert caught.value.failures[0].raw is not None
+    assert caught.value.failures[0].raw is None
+
+
+def test_a_field_at_fault_is_asked_for_again_alone(engine: Engine) -> None:
+    class Plain(BaseModel):
+        number: str
+        other: str
+
+    document = document_of(["4711 Rechnung Muster"])
+    first = extract(document, Plain, engine=engine, seed=1).value
+
+    class Checked(Plain):
+        @field_validator("number")
+        @classmethod
+        def not_the_first(cls, value: str) -> str:
+            if value == first.number:
+                raise ValueError("not this one")
+            return value
+
+    result = extract(document, Checked, engine=engine, seed=1)
+    assert result.value.number in document.text
+    assert result.value.number != first.number
+    assert result.value.other == first.other
+    assert result.warnings == (f"number: Value error, not this one (the model chose {first.number!r}): asked again",)
+    with pytest.raises(ExtractionError, match="not this one"):
+        extract(document, Checked, engine=engine, seed=1, repairs=0)
 
 
 def test_a_long_document_is_cut_with_a_warning(engine: Engine) -> None:

@@ -21,7 +21,6 @@ from dg_sglang.kernels.derivatives import (
     PROBLEM,
     REFERENCE,
     REPEAT,
-    STACK,
     UNION,
     fill,
 )
@@ -43,10 +42,11 @@ def length(m, closing, spelt, inner, root):
     """
     if closing[root].length >= 0:
         return closing[root].length
+    stack = np.empty(m.scratch.shape[1], np.int64)  # its own: `fill`, below `_search`, uses the arena's
+    stack[0] = root
     depth = 1
-    m.scratch[STACK, 0] = root
     while depth > 0:
-        node = m.scratch[STACK, depth - 1]
+        node = stack[depth - 1]
         if closing[node].length >= 0:
             depth -= 1
             continue
@@ -78,10 +78,10 @@ def length(m, closing, spelt, inner, root):
                     part = m.members[one.first + index]
                 known = closing[part].length
                 if known < 0:
-                    if depth == m.scratch.shape[1]:
+                    if depth == stack.shape[0]:
                         m.count[PROBLEM] = FULL
                         return np.int64(-1)
-                    m.scratch[STACK, depth] = part
+                    stack[depth] = part
                     depth += 1
                     missing = True
                 elif one.kind == UNION:

@@ -15,7 +15,8 @@ from dg_sglang.grammar.samples import uninformed_logits
 SPREADS = (0.0, 1.0, 4.0, 20.0, 80.0)  # standard deviation of the noise, nats
 PULLS = (0.0, 3.0, 8.0, 30.0)  # how much a hint's tokens are favoured, nats
 ROOM = (0, 1, 4, 30, 100)  # tokens beyond the shortest answer
-PER_ROUND = 25
+PER_ROUND = 40  # draws from one posterior
+PER_LONG_ROUND = 8  # where each needs posteriors of its own for the canvases that follow
 
 
 class Drawn(NamedTuple):
@@ -48,7 +49,7 @@ def random_answers(automaton: TokenAutomaton, hints: Sequence[Sequence[int]], co
         logits += base * rng.choice((0.0, 1.0))
         for position, token in enumerate(hint):
             logits[min(position + rng.randrange(2), budget), token] += pull + spread
-        batch = min(PER_ROUND, count - done)
+        batch = min(PER_ROUND if length == budget else PER_LONG_ROUND, count - done)
         first = CanvasPosterior(automaton, length, start=automaton.start, remaining=budget - length, tail=tail)
         first.update(logits[:length])
         canvases = [first.draw(generator) for _ in range(batch - 1)] + [first.mode()]

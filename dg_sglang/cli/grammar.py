@@ -3,16 +3,13 @@
 import json
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from dg_sglang.cli.grammar_arguments import load_vocabulary, read_constraint, read_text
 from dg_sglang.cli.shared import dump, json_option, seed_option
 from dg_sglang.errors import BudgetError
-
-if TYPE_CHECKING:
-    from dg_sglang.grammar import TokenAutomaton
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,9 +56,8 @@ def check(schema: str, kind: str | None, open_world: bool, tokenizer: str, as_js
     constraint = read_constraint(schema, kind, open_world=open_world)
     vocabulary, ends = load_vocabulary(tokenizer)
     _ = vocabulary.trie  # once per tokenizer, not per schema
-    TokenAutomaton(
-        compile_constraint(Choice(["x"])), vocabulary, end_token_ids=ends
-    )  # the first one also loads the kernels
+    warm_up = compile_constraint(Choice(["x"]))  # the first automaton also loads the kernels
+    TokenAutomaton(warm_up, vocabulary, end_token_ids=ends)
     begin = perf_counter()
     automaton = TokenAutomaton(compile_constraint(constraint), vocabulary, end_token_ids=ends)
     milliseconds = (perf_counter() - begin) * 1000
@@ -69,7 +65,7 @@ def check(schema: str, kind: str | None, open_world: bool, tokenizer: str, as_js
         "tokenizer": f"{tokenizer} ({len(vocabulary):,} tokens)",
         "states": automaton.states,
         "edges": automaton.edges,
-        "table bytes": _table_bytes(automaton),
+        "table bytes": automaton.table_bytes,
         "compile ms": round(milliseconds, 1),
         "shortest answer, tokens": automaton.min_tokens(automaton.start),
     }
@@ -244,9 +240,3 @@ def _hint(constraint: Any, text: str) -> str:
         "the value is valid under the standard, but it isn't spelled as the grammar does: properties in schema order, "
         f"bounded white space, plain numbers{world}"
     )
-
-
-def _table_bytes(automaton: "TokenAutomaton") -> int:
-    import numpy as np
-
-    return sum(part.nbytes for part in vars(automaton).values() if isinstance(part, np.ndarray))

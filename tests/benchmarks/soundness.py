@@ -59,7 +59,14 @@ def examine(row: dict[str, Any], tokens: Tokens, options: argparse.Namespace) ->
         hint for text in texts if len(hint := tokens.tokenizer.encode(text, add_special_tokens=False).ids) <= LONGEST
     ]
     failures, disputed, distinct, unclosed = [], [], set(), 0
-    for drawn in random_answers(automaton, hints, options.draws, options.seed):
+    answers = random_answers(automaton, hints, options.draws, options.seed)
+    while True:
+        try:
+            drawn = next(answers)
+        except StopIteration:
+            break
+        except Exception as error:
+            return result | {"crashed": f"{type(error).__name__}: {str(error)[:300]}"}
         distinct.add(drawn.text)
         if not drawn.closed:
             unclosed += 1
@@ -92,6 +99,10 @@ def report(results: list[dict[str, Any]]) -> bool:
     )
     print(f"invalid to jsonschema-rs only {sum(one['disputed'] for one in drawn)}")
     print(f"schemas passed over: {', '.join(f'{reason} {count}' for reason, count in skipped.most_common()) or 'none'}")
+    crashed = [one for one in results if "crashed" in one]
+    print(f"schemas whose draws raised an error: {len(crashed)}")
+    for one in crashed:
+        print(f"\n{one['name']}: {one['crashed']}")
     for one in drawn:
         if one["invalid"] or one["disputed"] or one["unclosed"]:
             print(
@@ -99,7 +110,7 @@ def report(results: list[dict[str, Any]]) -> bool:
             )
             for example in one["examples"]:
                 print(f"  {example['text'][:300]}\n    {example['fault']} ({example['how']})")
-    return not any(one["invalid"] or one["unclosed"] for one in drawn)
+    return not crashed and not any(one["invalid"] or one["unclosed"] for one in drawn)
 
 
 def main() -> None:

@@ -76,6 +76,10 @@ class Server:
         ]
         if target.type == "cpu":
             command += ["--max-total-tokens", str(CPU_KV_TOKENS), "--sleep-on-idle"]
+            command += [
+                "--watchdog-timeout",
+                "3600",
+            ]  # compiling kernels for the first time takes a busy machine minutes
         self.process = subprocess.Popen(  # noqa: S603
             [*command, *arguments],
             env=_environment(os.environ, target.type),

@@ -75,11 +75,8 @@ class Server:
             *("--max-running-requests", "16", "--log-level", "warning"),
         ]
         if target.type == "cpu":
-            command += ["--max-total-tokens", str(CPU_KV_TOKENS), "--sleep-on-idle"]
-            command += [
-                "--watchdog-timeout",
-                "3600",
-            ]  # compiling kernels for the first time takes a busy machine minutes
+            # The watchdog: a busy machine takes minutes to compile kernels for the first time.
+            command += ["--max-total-tokens", str(CPU_KV_TOKENS), "--sleep-on-idle", "--watchdog-timeout", "3600"]
         self.process = subprocess.Popen(  # noqa: S603
             [*command, *arguments],
             env=_environment(os.environ, target.type),

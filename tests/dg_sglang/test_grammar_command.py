@@ -109,7 +109,7 @@ def test_accepts_other_constraints(run: Run) -> None:
     assert run("accepts", "--ebnf", rules, "((x)")[0] == 1
 
 
-@pytest.mark.parametrize("more", [[], ["--canvas", 8], ["--max-tokens", 20]])
+@pytest.mark.parametrize("more", [[], ["--canvas", 8], ["--open"], ["--max-tokens", 20]])
 def test_samples_are_valid_and_repeat_with_a_seed(run: Run, more: list[Any]) -> None:
     code, out, _ = run("sample", BILL, "-n", 8, "--seed", 3, *more, "--json")
     assert code == 0

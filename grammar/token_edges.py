@@ -50,7 +50,7 @@ class TokenEdges:
             edges=np.zeros((4 * nodes, 2), np.int64),
             sets=np.zeros(512, kernels.SET),
             set_slots=np.full(4096, -1, np.int32),
-            set_tokens=np.zeros(1 << 16, np.int32),
+            set_tokens=np.empty(3 * len(vocabulary) + 4096, np.int32),
             local=np.zeros(512, kernels.LOCAL_EDGE),
             hits=np.empty((len(vocabulary), 2), np.int64),
             parts=np.zeros((512, 2), np.int64),

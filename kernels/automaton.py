@@ -154,6 +154,7 @@ def _take(trie, t, node, target):
 @njit(cache=True)
 def _walk(m, trie, t, waiting):
     """Walk on from the pairs queue[:waiting]. False where there is a problem."""
+    classes = m.classes[0]
     position = 0
     while position < waiting:
         node, state = t.queue[position, 0], t.queue[position, 1]
@@ -165,10 +166,11 @@ def _walk(m, trie, t, waiting):
             return False
         row = m.rows[m.nodes[state].row_of]
         for child in range(trie.child_start[node], trie.child_start[node + 1]):
-            target = np.int64(row[m.classes[0, trie.byte[child]]])
+            target = np.int64(row[classes[trie.byte[child]]])
             if target == NOTHING:
                 continue
-            _take(trie, t, child, target)
+            if trie.token_start[child] < trie.token_start[child + 1]:
+                _take(trie, t, child, target)
             if trie.child_start[child] < trie.child_start[child + 1]:
                 t.queue[waiting, 0] = child
                 t.queue[waiting, 1] = target
@@ -375,8 +377,13 @@ def classify(t, sets, extra, extra_start, hashes, vocabulary):
     slots = np.full(size, -1, np.int64)
     examples = np.empty(size, np.int64)
     classes = 0
+    before, same = np.uint64(0), np.int32(-1)
     for token in range(vocabulary):
         value = signature[token]
+        if value == before:  # neighbours are often in one class
+            label[token] = same
+            continue
+        before, same = value, np.int32(-1)
         if value == 0:
             continue
         slot = np.int64(value & np.uint64(size - 1))
@@ -400,7 +407,7 @@ def classify(t, sets, extra, extra_start, hashes, vocabulary):
             slots[slot] = classes
             examples[classes] = token
             classes += 1
-        label[token] = slots[slot]
+        label[token] = same = np.int32(slots[slot])
     bounds = np.zeros(count + 1, np.int64)
     members = np.empty(max(4 * count, 1024), np.int32)
     seen = np.full(classes, -1, np.int64)

@@ -440,14 +440,12 @@ def _derive(m, node):
             if (m.masks[first, byte >> np.uint64(6)] >> (byte & np.uint64(63))) & np.uint64(1):
                 row[column] = EMPTY
     elif kind == CONCAT:
-        inner = m.rows[m.nodes[first].row_of]
-        for column in range(row.shape[0]):
-            if inner[column] != NOTHING:
-                row[column] = concat(m, np.int64(inner[column]), second)
+        _continue(m, row, m.rows[m.nodes[first].row_of], second)
         if m.nodes[first].nullable:
             outer = m.rows[m.nodes[second].row_of]
             for column in range(row.shape[0]):
-                row[column] = union_of_two(m, np.int64(row[column]), np.int64(outer[column]))
+                if outer[column] != NOTHING:
+                    row[column] = union_of_two(m, np.int64(row[column]), np.int64(outer[column]))
     elif kind in (UNION, INTERSECTION):
         for column in range(row.shape[0]):
             count = _ZERO
@@ -459,18 +457,17 @@ def _derive(m, node):
                 if target != NOTHING or kind == INTERSECTION:
                     m.scratch[WORK, count] = target
                     count += 1
-            if count > 0:
+            if count == 1 and kind == UNION:
+                row[column] = m.scratch[WORK, 0]
+            elif count > 0:
                 row[column] = union(m, count) if kind == UNION else intersection(m, count)
     elif kind == COMPLEMENT:
         inner = m.rows[m.nodes[first].row_of]
         for column in range(row.shape[0]):
             row[column] = complement(m, np.int64(inner[column]))
     elif kind == REPEAT:
-        inner = m.rows[m.nodes[first].row_of]
         rest = repeat(m, first, max(second - 1, 0), third if third < 0 else third - 1)
-        for column in range(row.shape[0]):
-            if inner[column] != NOTHING:
-                row[column] = concat(m, np.int64(inner[column]), rest)
+        _continue(m, row, m.rows[m.nodes[first].row_of], rest)
     elif kind == REFERENCE:
         row[:] = m.rows[m.nodes[second].row_of]
     elif kind == AUTOMATON:
@@ -480,6 +477,18 @@ def _derive(m, node):
     if m.count[PROBLEM] == 0:
         m.nodes[node].row_of = m.count[ROWS]
         m.count[ROWS] += 1
+
+
+@njit(cache=True)
+def _continue(m, row, inner, tail):
+    """Write to `row` the derivatives `inner`, followed by `tail`. Neighbours are often the same."""
+    before, result = NOTHING, NOTHING
+    for column in range(row.shape[0]):
+        target = np.int64(inner[column])
+        if target != NOTHING:
+            if target != before:
+                before, result = target, concat(m, target, tail)
+            row[column] = result
 
 
 @njit(cache=True)

@@ -158,9 +158,10 @@ def measure(tokens: Tokens, batch: int, rounds: int, memory: float) -> None:
             print(f"{title:<34}{'—':>10}  (needs more than {memory:g} GiB)")
             continue
         ratios = [value / free for value, free in zip(spent[name], spent["free"], strict=True)]
+        memory_ratio = f"{peaks[name] / peaks['free']:.2f}" if peaks["free"] > size / 2 else "—"
         print(
             f"{title:<34}{statistics.median(spent[name]):>10.1f}{statistics.median(ratios):>8.2f}"
-            f"{peaks[name] / GIB:>10.2f}{peaks[name] / max(peaks['free'], 1):>8.2f}"
+            f"{peaks[name] / GIB:>10.2f}{memory_ratio:>8}"
         )
     print(f"tables of the schema: {automaton.table_bytes / 2**20:.2f} MiB, {automaton.states} states")
 

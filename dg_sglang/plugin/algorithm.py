@@ -45,6 +45,8 @@ class CanvasRenoise(Gemma4Renoise):
         if settings.device != "cpu":
             super().configure_server_args(server_args)
             return
+        if settings.tp_size > 1:  # measured: two ranks compute other logits than one
+            raise ValueError("the CPU platform runs one rank: leave out --tp-size")
         graphs = settings.cuda_graph_config
         for phase in (Phase.PREFILL, Phase.DECODE):
             graphs = with_phase(graphs, phase, backend=Backend.DISABLED)

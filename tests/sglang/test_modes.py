@@ -1,4 +1,4 @@
-"""Other ways to run the server: canvases of a batch in step with one another, and two ranks."""
+"""The server without first-done-first-out: the canvases of a batch stay together until the last one is done."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,6 @@ pytest.importorskip("sglang", reason="needs SGLang's own environment (`make test
 from sglang_client import Client, checked, serving
 
 from dg_sglang import Engine
-from dg_sglang.checkpoint import resolve
 
 pytestmark = pytest.mark.slow
 
@@ -31,29 +30,15 @@ REQUESTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture(scope="module", params=["in step", "two ranks"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 @pytest.fixture(scope="module")
-def path(mode: str, tiny_path: Path) -> Path:
-    """Upstream shards nano's four key/value heads; the tiny checkpoint has one."""
-    return resolve("nano") if mode == "two ranks" else tiny_path
+def server(tiny_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with serving(tiny_path, tmp_path_factory.mktemp("mode"), "--no-dllm-fdfo") as client:
+        yield client
 
 
-@pytest.fixture(scope="module")
-def server(mode: str, path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    arguments = ("--tp-size", "2") if mode == "two ranks" else ("--no-dllm-fdfo",)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SGLANG_CPU_OMP_THREADS_BIND", "0|0")  # SGLang wants to be told which cores each rank has
-        with serving(path, tmp_path_factory.mktemp("mode"), *arguments) as client:
-            yield client
-
-
-def test_answers_are_the_engines(server: Client, path: Path) -> None:
-    """All at once, so that rows end at different steps; with equal random numbers on every rank."""
-    engine = Engine.load(path, device="cpu", dtype="float32")
+def test_answers_are_the_engines(server: Client, tiny_path: Path) -> None:
+    """All at once, so that rows end at different steps."""
+    engine = Engine.load(tiny_path, device="cpu", dtype="float32")
     prompt = engine.tokenizer("the quick brown fox", add_special_tokens=True)["input_ids"]
 
     def ask(request: dict[str, Any]) -> dict[str, Any]:
@@ -72,6 +57,14 @@ def test_answers_are_the_engines(server: Client, path: Path) -> None:
         assert answer["meta_info"]["finish_reason"]["type"] == expected.finish_reason
 
 
-def test_a_refusal_hangs_no_rank(server: Client) -> None:
+def test_several_ranks_are_refused_on_a_cpu(tiny_path: Path, tmp_path: Path) -> None:
+    with (
+        pytest.raises(RuntimeError, match="the CPU platform runs one rank"),
+        serving(tiny_path, tmp_path, "--tp-size", "2"),
+    ):
+        pass
+
+
+def test_a_refusal_hangs_nothing(server: Client) -> None:
     assert "uniqueItems" in server.refusal(json_schema='{"type": "array", "uniqueItems": true}')
     assert server.generate(regex="yes|no", max_new_tokens=8)["text"] in ("yes", "no")

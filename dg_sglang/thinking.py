@@ -26,8 +26,8 @@ class Thinking:
     def take(self, tokens: list[int], room: int, end_token_ids: frozenset[int]) -> list[int]:
         """The part of a free canvas that is thinking, at most `room` tokens.
 
-        Nothing if the model doesn't think (or the mark of that); the whole canvas if it goes on; else the part up to the closing token, which
-        is put in where the model ends its turn or the room ends.
+        Nothing if the model doesn't think (or the mark of that); the whole canvas if it goes on; else the part up to
+        the closing token, which is put in where the model ends its turn or the room ends.
         """
         if not self._begun and tokens[0] != self._opening:
             self.over = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,6 +31,8 @@ from dg_sglang.grammar.unicode_sets import with_case
 
 Dialect = Literal["gbnf", "lark"]
 _ROOTS: dict[str, str] = {"gbnf": "root", "lark": "start"}
+_LARGEST_COPY = 1000
+"""A rule with more leaves than that is referred to, not copied, where others use it: copies of copies double."""
 _LARK = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*)*(?:%|[?!]{0,2}\w+(?:\.-?\d+)?\s*:(?!:=))")
 
 
@@ -81,24 +83,34 @@ class _Compiler:
         self.rules = rules
         self.bodies = {name: _without_left_recursion(rule) for name, rule in rules.items()}
         self.leaves: dict[Node, Expression] = {}
-        self.expressions: dict[str, Expression | None] = {}
+        self.expressions: dict[str, Expression] = {}
+        self.started: set[str] = set()
+        self.sizes: dict[str, int] = {}
         self.productive: set[str] = set()
         self.nullable: set[str] = set()
 
     def compile(self, root: str) -> Expression:
         names = self.used(root)
-        while added := {name for name in names if name not in self.productive and self.derives(self.bodies[name])}:
-            self.productive |= added
+        self.close(self.productive, names, self.derives)
         if root not in self.productive:
             raise EmptyLanguageError(f"the grammar's rule {root!r} derives no text, as its recursion never ends")
-        while added := {name for name in names if name not in self.nullable and self.is_nullable(self.bodies[name])}:
-            self.nullable |= added
+        self.close(self.nullable, names, self.is_nullable)
         self.refuse_left_recursion([name for name in names if name in self.productive])
-        return self.rule(root)
+        self.rule(root)
+        return self.expressions[root]
+
+    def close(self, known: set[str], names: list[str], holds: Callable[[Node], bool]) -> None:
+        """Add to `known` the rules for which `holds`, until none is left; those that others use come first."""
+        count = -1
+        while count != len(known):
+            count = len(known)
+            for name in reversed(names):
+                if name not in known and holds(self.bodies[name]):
+                    known.add(name)
 
     def used(self, root: str) -> list[str]:
         """The rules that `root` needs, itself first. Raises InvalidSchemaError for a name that is no rule."""
-        found = [root]
+        found, known = [root], {root}
         for name in found:
             stack = [self.bodies[name]]
             while stack:
@@ -106,7 +118,8 @@ class _Compiler:
                 if isinstance(node, Name) and node.name not in self.rules:
                     at = where(self.text, node.at)
                     raise InvalidSchemaError(f"there is no rule {node.name!r}, which the grammar uses at {at}")
-                if isinstance(node, Name) and node.name not in found:
+                if isinstance(node, Name) and node.name not in known:
+                    known.add(node.name)
                     found.append(node.name)
                 stack += _children(node)
         return found
@@ -171,14 +184,21 @@ class _Compiler:
             visit(name, ())
 
     def rule(self, name: str) -> Expression:
-        """What comes of a rule; inside itself, a reference to it."""
-        if name not in self.expressions:
-            self.expressions[name] = None
+        """What comes of a rule; a reference to it inside itself, and where copies of it would grow without measure."""
+        if name not in self.started:
+            self.started.add(name)
             self.expressions[name] = self.expression(self.bodies[name])
-        found = self.expressions[name]
-        if found is not None:
-            return found
-        return self.table.reference((self, name), lambda: self.rule(name), nullable=name in self.nullable)
+            self.sizes[name] = self.size(self.bodies[name])
+        if name in self.expressions and self.sizes[name] <= _LARGEST_COPY:
+            return self.expressions[name]
+        return self.table.reference((self, name), lambda: self.expressions[name], nullable=name in self.nullable)
+
+    def size(self, node: Node) -> int:
+        """How many leaves `node` has, those of the rules that are copied into it included."""
+        if isinstance(node, Name):
+            size = self.sizes.get(node.name, 1)
+            return size if size <= _LARGEST_COPY else 1
+        return sum(map(self.size, children)) if (children := _children(node)) else 1
 
     def expression(self, node: Node) -> Expression:
         """What comes of a node."""

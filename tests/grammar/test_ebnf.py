@@ -179,3 +179,14 @@ def test_empty_languages(grammar):
 def test_what_is_not_supported_is_refused_by_name(grammar, message):
     with pytest.raises(UnsupportedSchemaError, match=message):
         compile_constraint(Ebnf(grammar))
+
+
+@pytest.mark.parametrize("depth", [9, 14, 60])
+def test_rules_that_double_are_not_copied_out(depth):
+    rules = [f"r{one} ::= r{one + 1} r{one + 1}" for one in range(depth)]
+    grammar = compile_constraint(Ebnf("\n".join(["root ::= r0", *rules, f'r{depth} ::= "x" | "y"'])))
+    assert len(grammar.table._table) < 100_000
+    if depth < 15:
+        assert grammar.accepts("xy" * 2 ** (depth - 1))
+        assert not grammar.accepts("x" * (2**depth - 1))
+        assert not grammar.accepts("x" * (2**depth + 1))

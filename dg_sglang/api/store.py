@@ -1,5 +1,6 @@
 """Jobs that survive the process: a row in SQLite and a file on disk each."""
 
+import fcntl
 import json
 import secrets
 import shutil
@@ -10,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from dg_sglang.api.errors import problem
+from dg_sglang.errors import ConfigError
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS jobs (
@@ -39,15 +43,30 @@ class JobStore:
     """All jobs of one folder. Methods may be called from any thread; each is one transaction."""
 
     def __init__(self, folder: Path) -> None:
-        """Open or create the folder; what was running when the last process died is queued again."""
+        """Open or create the folder; what was running when the last process died is queued again.
+
+        Raises:
+            ConfigError: it can't be written, holds something else, or another process works on its jobs.
+        """
         self.folder = folder
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds documents, and passwords of encrypted ones
         self._lock = threading.Lock()
-        self._db = sqlite3.connect(folder / "jobs.sqlite", check_same_thread=False, isolation_level=None)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds documents, and passwords of encrypted ones
+            self._owner = (folder / "owner.lock").open("ab")  # the lock ends with the process, however that ends
+            fcntl.flock(self._owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._db = sqlite3.connect(folder / "jobs.sqlite", check_same_thread=False, isolation_level=None)
+            self._prepare()
+        except BlockingIOError:
+            raise ConfigError(f"another process keeps its jobs in {folder}: name another folder") from None
+        except (OSError, ValueError, sqlite3.Error) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ConfigError(f"jobs can't be kept in {folder}: {reason}; name another folder") from error
+
+    def _prepare(self) -> None:
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=FULL")
         self._db.execute(_TABLE)
-        lost = json.dumps({"error": {"message": "the process died each time; see its log", "type": "WorkerError"}})
+        lost = json.dumps(problem("the process died each time that it worked on this document; see its log", "crash"))
         self._run(
             "UPDATE jobs SET status = 'failed', finished = ?, error = ? WHERE status = 'running' AND attempts >= ?",
             (time.time(), lost, MAX_ATTEMPTS),
@@ -55,9 +74,10 @@ class JobStore:
         self._run("UPDATE jobs SET status = 'queued', started = NULL WHERE status = 'running'")
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database, and leave the folder to others."""
         with self._lock:
             self._db.close()
+        self._owner.close()
 
     def reserve(self, name: str) -> tuple[str, Path]:
         """A new id, and where its document is to be written before the job is added."""

@@ -54,6 +54,7 @@ def read_lines(pixels: NDArray[np.uint8]) -> list[Text]:
     """
     try:
         import cv2
+        from rapidocr.utils.process_img import ResizeImgError
 
         read = reader()
     except ImportError as error:
@@ -63,7 +64,10 @@ def read_lines(pixels: NDArray[np.uint8]) -> list[Text]:
     factor = min(_MOST_ENLARGED, max(1.0, _LONG_SIDE / max(height, width)))
     size = (round(width * factor), round(height * factor))
     enlarged = pixels if factor == 1.0 else cv2.resize(pixels, size, interpolation=cv2.INTER_CUBIC)
-    result = read(enlarged[:, :, ::-1])  # it expects BGR, as OpenCV gives it
+    try:
+        result = read(enlarged[:, :, ::-1])  # it expects BGR, as OpenCV gives it
+    except ResizeImgError:  # too narrow for a single letter
+        return []
     if result.boxes is None:
         return []
     lines = []

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dg_sglang.errors import ChartError
 from dg_sglang.vision.charts.marks import Colour, Piece, closed, pieces
 from dg_sglang.vision.charts.model import Chart, ChartKind, Point
 from dg_sglang.vision.charts.picture import Picture
 from dg_sglang.vision.charts.scale import Scale
+from dg_sglang.vision.charts.text import AxisText
 
+_LEVEL = 4.0  # pixels by which the foot of a bar may miss the line that it stands on
 _GAP = 5  # pixels that a grid line may cut out of a bar
 
 
@@ -33,21 +36,45 @@ class Bar:
 
 
 def read_bars(picture: Picture, bars: Sequence[Bar]) -> Chart:
-    """A bar chart whose bars were found. Raises ChartError where no axis has a scale."""
+    """A bar chart whose bars were found. Raises ChartError where no axis has a scale, or bars stand on nothing."""
     vertical = _stand(bars, picture)
     values, names = (picture.left, picture.bottom) if vertical else (picture.bottom, picture.left)
     scale = picture.scale(values)
     base = scale.position(0.0) if scale.kind == "linear" else None
     stacked = _stacked(bars, vertical)
+    if not stacked:
+        _refuse_floating(bars, base, vertical)
     series: dict[int, list[Point]] = {}
-    for bar in bars:
-        name = names.nearest(sum(bar.across(vertical)) / 2, vertical=not vertical)
+    for bar, name in zip(bars, _names(bars, names, vertical), strict=True):
         value = _bar_value(bar, scale, base, vertical=vertical, stacked=stacked)
         series.setdefault(bar.colour, []).append(Point(x=name, y=value, box=bar.box))
     kind: ChartKind = "bar" if vertical else "horizontal bar"
     if len(series) > 1:
         kind = "stacked bar" if stacked else "grouped bar"
     return picture.chart(kind, series)
+
+
+def _names(bars: Sequence[Bar], labels: AxisText, vertical: bool) -> list[str | None]:
+    """Each bar's label. One that is far away, or nearer to another bar of the same colour, isn't its own: None."""
+    places = [label.x if vertical else label.y for label in labels.labels]
+    reach = 0.6 * float(np.median(np.abs(np.diff(places))))
+    owners: dict[tuple[int, int], tuple[float, int]] = {}
+    for index, bar in enumerate(bars):
+        middle = sum(bar.across(vertical)) / 2
+        distance, label = min((abs(place - middle), number) for number, place in enumerate(places))
+        if distance <= reach:
+            owners[bar.colour, label] = min((distance, index), owners.get((bar.colour, label), (distance, index)))
+    own = {index: labels.labels[label].text for (_, label), (_, index) in owners.items()}
+    return [own.get(index) for index in range(len(bars))]
+
+
+def _refuse_floating(bars: Sequence[Bar], base: float | None, vertical: bool) -> None:
+    """Raises ChartError where a bar neither begins at zero nor beside the others: its end isn't its value."""
+    feet = [bar.along(vertical)[1 if vertical else 0] for bar in bars]
+    lines = [float(np.median(feet)), *([] if base is None else [base])]
+    for bar in bars:
+        if all(abs(end - line) > _LEVEL for end in bar.along(vertical) for line in lines):
+            raise ChartError("the bars don't stand on a common line, so their ends aren't their values")
 
 
 def find_bars(colours: Sequence[Colour]) -> list[Bar]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, Field
@@ -65,9 +66,9 @@ class Chart(BaseModel):
                 [name, point.x, point.y] for name, one in zip(names, self.series, strict=True) for point in one.points
             ]
             return ["series", "x", "y"], rows
-        order = list(dict.fromkeys(point.x for series in self.series for point in series.points))
-        values = [{point.x: point.y for point in series.points} for series in self.series]
-        return ["x", *names], [[x, *(one.get(x) for one in values)] for x in order]
+        values = [_numbered(index, series.points) for index, series in enumerate(self.series)]
+        order = list(dict.fromkeys(key for one in values for key in one))
+        return ["x", *names], [[key[0], *(one.get(key) for one in values)] for key in order]
 
     def to_dataframe(self) -> pd.DataFrame:
         """`table()` as a pandas DataFrame. Needs pandas."""
@@ -75,3 +76,13 @@ class Chart(BaseModel):
 
         header, rows = self.table()
         return pd.DataFrame(rows, columns=header)
+
+
+def _numbered(series: int, points: list[Point]) -> dict[tuple[str | float | None, int, int], float]:
+    """Values by x and how often it came before in the series; what has no x belongs to no other series' point."""
+    seen = Counter[str | float | None]()
+    values = {}
+    for point in points:
+        values[point.x, seen[point.x], series if point.x is None else 0] = point.y
+        seen[point.x] += 1
+    return values

@@ -16,10 +16,6 @@ class AxisText:
     labels: tuple[Text, ...]
     scale: Scale | None
 
-    def nearest(self, position: float, *, vertical: bool) -> str:
-        """The label next to a position along the axis."""
-        return min(self.labels, key=lambda label: abs((label.y if vertical else label.x) - position)).text
-
 
 def left_labels(texts: Sequence[Text], width: int) -> AxisText | None:
     """The labels of the vertical axis: a column of texts that end at the same place, left of everything it labels."""

@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 from made_charts import make_chart
+from PIL import Image
 
 from dg_sglang.cli import main
-from dg_sglang.errors import ImageError
+from dg_sglang.errors import ChartError, ImageError
 from dg_sglang.vision.charts import analyze_chart
 
 pytest.importorskip("rapidocr", reason="reading text on pictures needs RapidOCR")
@@ -30,3 +31,10 @@ def test_bad_pictures_say_so(tmp_path: Path) -> None:
     for source in (tmp_path / "no.png", tmp_path / "missing.png", b"", 5):
         with pytest.raises(ImageError):
             analyze_chart(source)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("size", [(1, 5000), (5000, 1), (2, 9000)])
+def test_pictures_too_narrow_for_text_are_no_charts(size: tuple[int, int]) -> None:
+    with pytest.raises(ChartError):
+        analyze_chart(Image.new("RGB", size, "white"))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from dg_sglang.errors import ChartError
+from dg_sglang.vision.charts.model import Chart, Point, Series
 from dg_sglang.vision.charts.reader import read_chart
 from dg_sglang.vision.ocr import Text
 
@@ -104,3 +105,28 @@ def test_what_cannot_be_read_is_refused(case: str) -> None:
         texts += [text("A", 120, 370), text("B", 320, 370)]
     with pytest.raises(ChartError):
         read_chart(pixels, texts)
+
+
+def test_a_bar_whose_label_was_not_read_gets_no_other_name_and_keeps_its_value() -> None:
+    pixels = canvas()
+    for x, value in ((100, 30), (250, 76), (400, 100)):
+        bar(pixels, x, 0, value, BLUE)
+    chart = read_chart(pixels, axis_texts(["A", "B"], [120, 270]))
+    assert [(point.x, round(point.y)) for point in chart.series[0].points] == [("A", 30), ("B", 76), (None, 100)]
+    assert [(name, round(value)) for name, value in chart.table()[1]] == [("A", 30), ("B", 76), (None, 100)]
+
+
+def test_points_with_the_same_name_all_stand_in_the_table() -> None:
+    points = [Point(x="Jan", y=1.0), Point(x="Jan", y=2.0), Point(x=None, y=3.0)]
+    other = [Point(x="Jan", y=4.0), Point(x=None, y=5.0)]
+    chart = Chart(kind="bar", series=[Series(points=points), Series(points=other)], method="geometry")
+    rows = [["Jan", 1.0, 4.0], ["Jan", 2.0, None], [None, 3.0, None], [None, None, 5.0]]
+    assert chart.table()[1] == rows
+
+
+def test_bars_that_float_are_refused() -> None:
+    pixels = canvas()
+    for x, low, high in ((100, 0, 30), (250, 20, 76), (400, 35, 100)):
+        bar(pixels, x, low, high, BLUE)
+    with pytest.raises(ChartError, match="common line"):
+        read_chart(pixels, axis_texts(["A", "B", "C"], [120, 270, 420]))

@@ -59,7 +59,8 @@ def class_statistics(
         log_mass = best_log + np.log(total)
     mean_log = np.where(total > 0.0, mean - read.log_norm[:, None], 0.0)
     source = (read.data, read.temperature, *tables, top, *blocks)
-    return row, ClassStatistics(*map(torch.from_numpy, (log_mass, mean_log, best_log)), source)
+    from_numpy = torch.from_numpy
+    return row, ClassStatistics(from_numpy(log_mass), from_numpy(mean_log), from_numpy(best_log), source)
 
 
 def draw_tokens(statistics: RowStatistics, uniform: Tensor) -> Tensor:
@@ -165,9 +166,9 @@ def tilted_probabilities(
     logits: Tensor, temperature: Tensor, log_norm: Tensor, tilt: Tensor | None, classes: Classes | None, *, out: Tensor
 ) -> None:
     """See `reference.tilted_probabilities`."""
-    read = _bits(logits), temperature.float().numpy(), log_norm.numpy()
+    data, heat, norm = _bits(logits), temperature.float().numpy(), log_norm.numpy()
     for part, target in _targets(len(logits), out):
-        _probabilities(*(array[part] for array in read), _tilting(tilt, classes, part), 0, target)
+        _probabilities(data[part], heat[part], norm[part], _tilting(tilt, classes, part), 0, target)
 
 
 def soft_embedding(
@@ -231,7 +232,8 @@ class _Read:
                 *tables, *(array[part] for array in filled),
             )  # fmt: skip
         blocks = (self.data, self.temperature, self.block_top, self.block_sum)
-        return RowStatistics(*map(torch.from_numpy, own[:3]), blocks)
+        log_norm, entropy, best = map(torch.from_numpy, own[:3])
+        return RowStatistics(log_norm, entropy, best, blocks)
 
 
 def _targets(count: int, out: Tensor | None, width: int = 0) -> Iterator[tuple[slice, NDArray[np.float32]]]:

@@ -29,3 +29,20 @@ def endpoint(url: str, **settings: Any) -> RuntimeEndpoint:
     """
     register_chat_template(CHAT_TEMPLATE)
     return RuntimeEndpoint(url, **{"chat_template_name": CHAT_TEMPLATE.name} | settings)
+
+
+def checked(state: Any) -> Any:
+    """A program's state once it has ended.
+
+    `run` keeps the error of a request to itself, and `state.error()` may be asked too early to know it.
+
+    Raises:
+        RuntimeError: the server refused a request of the program.
+    """
+    executor = state.stream_executor
+    executor.sync()
+    executor.end()
+    executor.worker.join()
+    if executor.error_ is not None:
+        raise executor.error_
+    return state

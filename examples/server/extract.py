@@ -11,7 +11,7 @@ from typing import Any
 
 import sglang as sgl
 
-from dg_sglang.frontend import endpoint
+from dg_sglang.frontend import checked, endpoint
 from dg_sglang.grammar import JsonSchema
 from dg_sglang.pipelines import load_document
 from dg_sglang.wire import to_wire
@@ -32,9 +32,7 @@ def read_invoice(s: Any, text: str, parts: dict[str, str]) -> None:
     for fork, (name, schema) in zip(forks, parts.items(), strict=True):
         fork += sgl.assistant(sgl.gen(name, max_tokens=256, json_schema=schema))
     for fork, name in zip(forks, parts, strict=True):
-        if fork.error() is not None:  # a request's error doesn't raise by itself
-            raise fork.error()
-        s.set_var(name, fork[name])
+        s.set_var(name, checked(fork)[name])
 
 
 def main(url: str, path: str) -> dict[str, Any]:
@@ -47,7 +45,7 @@ def main(url: str, path: str) -> dict[str, Any]:
     parts = {
         name: to_wire(JsonSchema(schema, sources={"document": text}))["json_schema"] for name, schema in schemas.items()
     }
-    state = read_invoice.run(text=text, parts=parts, backend=endpoint(url))
+    state = checked(read_invoice.run(text=text, parts=parts, backend=endpoint(url)))
     return {name: json.loads(state[name]) for name in parts}
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import sglang as sgl
 from pydantic import BaseModel, Field
 
-from dg_sglang.frontend import endpoint
+from dg_sglang.frontend import checked, endpoint
 from dg_sglang.grammar import JsonSchema
 from dg_sglang.wire import to_wire
 
@@ -32,9 +32,7 @@ def look(s: Any, path: str) -> None:
 
 def main(url: str, path: str) -> Picture:
     """The picture as an object."""
-    state = look.run(path=path, backend=endpoint(url))
-    if state.error() is not None:
-        raise state.error()
+    state = checked(look.run(path=path, backend=endpoint(url)))
     return Picture.model_validate_json(state["picture"])
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import sglang as sgl
 from pydantic import BaseModel, Field
 
-from dg_sglang.frontend import endpoint
+from dg_sglang.frontend import checked, endpoint
 
 RATES = {"EUR": 1.0, "CHF": 0.94, "USD": 1.08}
 
@@ -62,9 +62,7 @@ def answer(s: Any, question: str) -> None:
 
 def main(url: str, question: str) -> dict[str, str]:
     """What was called, with what, what it returned, and the answer."""
-    state = answer.run(question=question, backend=endpoint(url))
-    if state.error() is not None:  # a request's error doesn't raise by itself
-        raise state.error()
+    state = checked(answer.run(question=question, backend=endpoint(url)))
     return {name: state[name] for name in ("tool", "arguments", "result", "answer")}
 
 

@@ -13,7 +13,7 @@ sgl = pytest.importorskip("sglang", reason="needs SGLang's own environment (`mak
 from PIL import Image
 from sglang_client import Client
 
-from dg_sglang.frontend import endpoint
+from dg_sglang.frontend import checked, endpoint
 
 COLOUR = {"type": "object", "properties": {"colour": {"enum": ["red", "green"]}}, "required": ["colour"]}
 
@@ -92,4 +92,11 @@ def test_a_refused_schema_is_the_programs_error() -> None:
         s += sgl.user("Go.")
         s += sgl.assistant(sgl.gen("x", max_tokens=16, json_schema='{"type": "array", "uniqueItems": true}'))
 
-    assert "uniqueItems" in str(refused.run().error())
+    with pytest.raises(RuntimeError, match="uniqueItems"):
+        checked(refused.run())
+
+
+def test_a_program_without_an_error_is_itself() -> None:
+    state = report.run(question="A colour?")
+    assert checked(state) is state
+    assert json.loads(state["colour"])

@@ -93,12 +93,12 @@ def test_an_image_beside_text_gives_the_same_prompt(tiny_engine: SGLangEngine, l
     assert there.token_ids == here.token_ids
 
 
-def test_thinking_comes_before_a_constrained_answer(tiny_engine: SGLangEngine, local: Engine) -> None:
+def test_thinking_comes_before_a_constrained_answer(tiny_engine: SGLangEngine) -> None:
+    """The server marks a missing thought, for SGLang's parser, so that its tokens may differ from the engine's."""
     for seed in range(3):
-        request = {"prompt": "Think.", "thinking": True, "constraint": Choice(["yes", "no"]), "seed": seed}
-        there, here = tiny_engine.generate(**request), local.generate(**request)
-        assert there.token_ids == here.token_ids
-        assert there.text in ("yes", "no")
+        answer = tiny_engine.generate("Think.", thinking=True, constraint=Choice(["yes", "no"]), seed=seed)
+        assert answer.text in ("yes", "no")
+        assert answer.finish_reason == "stop"
 
 
 def test_a_batch_keeps_its_order(tiny_engine: SGLangEngine) -> None:

@@ -24,7 +24,8 @@ _HOSTNAME = rf"(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*"
 _BYTE = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
 _IPV4 = rf"{_BYTE}(?:\.{_BYTE}){{3}}"
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
-_LOCAL = rf'(?:{_ATOM}(?:\.{_ATOM})*|"(?:[ !#-\[\]-~]|\\[ -~])*")'
+# At most 64 characters (RFC 5321, section 4.5.3.1.1); a quoted one may be of 31, each of them perhaps escaped.
+_LOCAL = rf'(?:(?=[^@"]{{1,64}}@){_ATOM}(?:\.{_ATOM})*|"(?:[ !#-\[\]-~]|\\[ -~]){{0,31}}")'
 _H16 = "[0-9A-Fa-f]{1,4}"
 
 

@@ -18,8 +18,8 @@ EXAMPLES = {
     ),
     "duration": (["P4DT12H30M5S", "PT36H", "P1W", "P1Y2M"], ["P", "PT", "P1DT", "P1W2D", "4DT", "P1Y2D"]),
     "email": (
-        ["joe@example.com", "te~st.x@a-b.org", '"joe bloggs"@x.org', "a@[127.0.0.1]"],
-        ["@x", "a@", "a..b@c", "a b@c"],
+        ["joe@example.com", "te~st.x@a-b.org", '"joe bloggs"@x.org', "a@[127.0.0.1]", "a" * 64 + "@b", '"a@b"@c'],
+        ["@x", "a@", "a..b@c", "a b@c", "a" * 65 + "@b"],
     ),
     "idn-email": (["실례@실례.테스트", "a@b.c"], ["@b", "2962"]),
     "hostname": (["www.example.com", "a", "xn--4gbwdl.xn--wgbh1c"], ["-a.com", "a_b", "a..b", "a" * 64, "a.-b"]),

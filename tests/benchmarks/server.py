@@ -85,9 +85,8 @@ def measure(url: str, rounds: int, count: int) -> int:
     free = statistics.median(times["free"])
     for kind, values in times.items():
         middle = statistics.median(values)
-        print(
-            f"step, {kind:<12} {middle:8.1f} ms   {middle / free:5.2f} x free   ({min(values):.1f} to {max(values):.1f})"
-        )
+        span = f"{min(values):.1f} to {max(values):.1f}"
+        print(f"step, {kind:<12} {middle:8.1f} ms   {middle / free:5.2f} x free   ({span})")
     for concurrency in (1, 4, 8):
         print(f"{concurrency} at a time      {requests_per_second(url, count, concurrency):8.2f} requests/s")
     load = Load(url, timeout=TIMEOUT)

@@ -20,7 +20,7 @@ from dg_sglang.api.limits import Gate
 from dg_sglang.api.metrics import Metrics
 from dg_sglang.api.settings import ApiSettings
 from dg_sglang.api.store import JobStore, StoredJob
-from dg_sglang.api.uploads import read_schema, read_settings, safe_name, save, target_of
+from dg_sglang.api.uploads import check_text, read_schema, read_settings, safe_name, save, target_of
 from dg_sglang.api.work import Busy, Desk, Extractor
 from dg_sglang.errors import DgError
 from dg_sglang.pipelines.dates import DateOrder
@@ -92,6 +92,11 @@ def create_app(settings: ApiSettings, extractor: Extractor, *, model: str) -> Fa
     @app.exception_handler(DgError)
     async def _ours(_: Request, error: DgError) -> Response:
         return JSONResponse(body_of(error), status_of(error.category))
+
+    @app.exception_handler(Exception)
+    async def _unforeseen(_: Request, error: Exception) -> Response:
+        """The server's log has the traceback; the client learns no more than that it isn't at fault."""
+        return JSONResponse(problem(f"the server failed ({type(error).__name__}); see its log", "unexpected"), 500)
 
     @app.exception_handler(Busy)
     async def _busy(_: Request, error: Busy) -> Response:
@@ -198,6 +203,8 @@ def create_app(settings: ApiSettings, extractor: Extractor, *, model: str) -> Fa
 
         job = _known(store, job_id)
         result, path = _finished(store, job), store.path(job.id, job.name)
+        if not path.is_file():
+            raise HTTPException(404, f"the document {job.name} is gone; send it again")
         return HTMLResponse(await asyncio.to_thread(review_html, result, path, password=job.request["password"]))
 
     @app.delete("/v1/jobs/{job_id}", status_code=204, responses=_errors(401, 404), tags=["jobs"])
@@ -209,7 +216,8 @@ def create_app(settings: ApiSettings, extractor: Extractor, *, model: str) -> Fa
     async def check_schema(
         schema: Annotated[dict[str, Any], Body(description="a JSON Schema")],
     ) -> SchemaCheck:
-        """Whether documents can be extracted into a schema, and what enforces each of its keywords."""
+        """Whether documents can be extracted into a schema, and which fields it has."""
+        check_text(schema)
         return SchemaCheck.model_validate(await asyncio.to_thread(extractor.check, schema))
 
     @app.get("/healthz", response_model=Health, tags=["operations"])

@@ -46,7 +46,16 @@ def read_schema(text: str) -> Any:
         raise InvalidSchemaError(f"the schema is neither one of {known} nor a JSON Schema: {error}") from None
     if not isinstance(schema, dict):
         raise InvalidSchemaError(f"a JSON Schema is a JSON object here, not {type(schema).__name__}")
+    check_text(schema)
     return schema
+
+
+def check_text(schema: Any) -> None:
+    """Raises InvalidSchemaError where a name or text in the schema is none (lone surrogates, which JSON can escape)."""
+    try:
+        json.dumps(schema, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError) as error:
+        raise InvalidSchemaError(f"the schema can't be written as text: {error}") from None
 
 
 def target_of(schema: Any) -> Any:

@@ -93,6 +93,20 @@ def test_empty_form_fields_are_absent_and_a_wrong_method_says_which_are_right(
     assert wrong.headers["allow"] == "DELETE, GET"
 
 
+def test_what_is_no_text_or_is_gone_is_answered_in_json(client: Callable[..., Any], pdf: bytes, tmp_path: Path) -> None:
+    api = client()
+    bad = '{"type": "object", "properties": {"\\ud800": {"type": "string"}}}'
+    answer = api.post("/v1/schemas/check", content=bad, headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "schema")
+    assert send(api, pdf, schema=bad).status_code == 400
+    job = send(api, pdf, "/v1/jobs").json()["id"]
+    finished(api, job)
+    (tmp_path / "jobs" / job / "bill.pdf").unlink()
+    gone = api.get(f"/v1/jobs/{job}/review")
+    assert gone.status_code == 404
+    assert str(tmp_path) not in gone.text
+
+
 def test_failed_job_keeps_its_error(client: Callable[..., Any]) -> None:
     api = client()
     job = send(api, b"%PDF-1.7 nothing", "/v1/jobs").json()["id"]

@@ -1,6 +1,7 @@
 """SGLang's server for a DiffusionGemma checkpoint, as a child process: its arguments, its health, its end."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -22,6 +23,7 @@ from dg_sglang.plugin.version import check_sglang
 ALGORITHM = "Gemma4Renoise"
 """The name that SGLang demands for DiffusionGemma; the plugin puts its own class under it."""
 _STDERR = 2
+_OWN_PORTS = range(20_000, 32_000)  # below those that Linux gives to whoever asks for any
 CPU_KV_TOKENS = 65_536
 """Tokens in the key/value pool on a CPU, where SGLang would otherwise take most of the memory."""
 
@@ -143,7 +145,13 @@ def _environment(inherited: Mapping[str, str], device: str) -> dict[str, str]:
 
 
 def _free_port(host: str, port: int) -> int:
-    """`port` if nobody listens there; a free one for 0."""
+    """`port` if nobody listens there; a free one for 0.
+
+    A free one is not left to the system: SGLang's processes take ports from it, too, before the server takes its own.
+    """
+    for candidate in () if port else random.sample(_OWN_PORTS, 20):
+        with suppress(OSError), socket.create_server((host, candidate)):
+            return candidate
     try:
         with socket.create_server((host, port)) as probe:
             free: int = probe.getsockname()[1]

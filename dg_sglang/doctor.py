@@ -9,7 +9,7 @@ from importlib import import_module, metadata
 DISTRIBUTION = "dg-sglang"
 _EXTRAS = ("", "documents")  # what using the package needs; the dev extra is for working on it
 _TRIED_MIB = 1024
-_MODULES = {"pillow": "PIL"}  # import names that differ from the distribution's
+_MODULES = {"pillow": "PIL", "python-docx": "docx"}  # import names that differ from the distribution's
 
 
 @dataclass(frozen=True)

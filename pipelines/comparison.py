@@ -6,6 +6,7 @@ may hold `boxes`: {"total": [[page, x0, y0, x1, y1], â€¦], "items[0].amount": â€
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,7 +80,8 @@ def compare(predicted: Sequence[Record], gold: Sequence[Record]) -> Comparison:
     boxes, leaves, nulls = Score(), (0, 0), (0, 0)
     for truth in gold:
         answer = answers.get(truth.name) or Record(truth.name, None)
-        expected, found = truth.value or {}, answer.value or {}
+        expected = truth.value or {}
+        found = _with_numbers(answer.value or {}, expected)
         scores.append(score_fields(found, expected) if answer.value is not None else Score(0, 0, 1))
         for kind, score in score_kinds(found, expected).items():
             if answer.value is None and kind == "null":
@@ -193,3 +195,20 @@ def _usage(usages: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     names = ("seconds", "canvases", "denoising_steps")
     known = [usage for usage in usages if all(name in usage for name in names)]
     return {name: mean(usage[name] for usage in known) for name in names} if known else {}
+
+
+def _with_numbers(value: Any, truth: Any) -> Any:
+    """A prediction whose decimals are numbers where the truth has numbers: pydantic's JSON writes them as strings."""
+    if isinstance(value, Mapping) and isinstance(truth, Mapping):
+        return {name: _with_numbers(one, truth.get(name)) for name, one in value.items()}
+    if isinstance(value, list) and isinstance(truth, list):
+        known: dict[str, Any] = {}
+        for record in truth:
+            if isinstance(record, Mapping):
+                known |= {name: one for name, one in record.items() if one is not None}
+        template: Any = known or (truth[0] if truth else None)
+        return [_with_numbers(one, template) for one in value]
+    is_number = isinstance(truth, int | float) and not isinstance(truth, bool)
+    if is_number and isinstance(value, str) and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", value):
+        return float(value)
+    return value

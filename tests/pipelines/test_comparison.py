@@ -85,3 +85,11 @@ def test_errors_say_what_is_wrong(predicted: str, gold: str, problem: str, tmp_p
 def test_missing_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="can't be read: No such file"):
         compare_files(tmp_path / "none", tmp_path / "none")
+
+
+def test_decimals_that_json_writes_as_strings_are_numbers():
+    from dg_sglang.pipelines.comparison import _with_numbers
+
+    truth = {"total": 12.5, "name": "12.50", "rows": [{"price": None}, {"price": 2}]}
+    value = {"total": "12.50", "name": "12.50", "rows": [{"price": "2.00"}, {"price": "x"}]}
+    assert _with_numbers(value, truth) == {"total": 12.5, "name": "12.50", "rows": [{"price": 2.0}, {"price": "x"}]}

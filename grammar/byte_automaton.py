@@ -37,11 +37,14 @@ class ByteAutomaton:
     Attributes:
         arena: the nodes, and the moves of those that were walked.
         nests: whether values nest without bound, so that there is no end of states.
+        counted: how far all counters count together.
     """
 
     def __init__(self, table: Expressions, root: Expression) -> None:
         nodes = _in_order(table, root)
         self.nests = any(_nests_in_itself(table, one) for one in nodes if one.kind == "reference")
+        bounds = [one.args[1:] for one in nodes if one.kind == "repeat"]
+        self.counted = sum(low if high is None else high for low, high in bounds)
         listing = _Listing(table, nodes)
         self.arena = _new_arena(listing)
         self.call(derivatives.begin)

@@ -22,7 +22,10 @@ from dg_sglang.kernels import derivatives
 from dg_sglang.kernels.shortest import FAR
 
 MAX_WHOLE = 32_768
-"""An automaton with more states than this is never laid out as a whole."""
+"""An automaton with more states than this is never laid out as a whole; nor is one with four times as many edges."""
+
+MAX_COUNTED = 4_000
+"""Nor is one whose counters together count further than this."""
 
 MAX_COMPLETE = 2_048
 """Of such an automaton, a canvas that can reach more states than this sees only those that carry probability."""
@@ -68,7 +71,8 @@ class TokenAutomaton:
             self._bytes = ByteAutomaton(grammar.table, grammar.root)
         self.start = self._bytes.start
         self._edges = TokenEdges(self._bytes, vocabulary)
-        self.whole = None if self._bytes.nests else self._lay_out()
+        endless = self._bytes.nests or self._bytes.counted > MAX_COUNTED
+        self.whole = None if endless else self._lay_out()
         self._distance: dict[int, int] = {}
         if self.whole is not None:
             self._distance = dict(zip(self.whole.states.tolist(), self.whole.distance.tolist(), strict=True))
@@ -210,7 +214,7 @@ class TokenAutomaton:
 
     def _lay_out(self, start: int | None = None, depth: int | None = None, limit: int = MAX_WHOLE) -> Expansion | None:
         """All states within `depth` tokens of `start`; None if there are more than `limit`."""
-        order, level, progress = np.zeros(limit, np.int64), np.zeros(limit, np.int32), np.array([1, 0])
+        order, level, progress = np.zeros(limit, np.int64), np.zeros(limit, np.int32), np.array([1, 0, 0])
         order[0] = first = self.start if start is None else start
         if first == FINISHED:
             progress[0] = 0
@@ -221,9 +225,15 @@ class TokenAutomaton:
             if len(number) < len(self._bytes.arena.nodes):
                 number = np.append(number, np.full(len(self._bytes.arena.nodes) - len(number), -1, np.int32))
             done = self._edges.call(
-                kernels.closure, number, order, level, progress, len(order) if depth is None else depth
+                kernels.closure,
+                number,
+                order,
+                level,
+                progress,
+                len(order) if depth is None else depth,
+                4 * MAX_WHOLE,
             )
-        found, followed = progress.tolist()
+        found, followed, _ = progress.tolist()
         order, level = order[:found], level[:found]
         if followed < found and (depth is None or level[followed] < depth):
             return None

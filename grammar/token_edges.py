@@ -16,7 +16,7 @@ from dg_sglang.kernels import automaton as kernels
 from dg_sglang.kernels import derivatives
 from dg_sglang.kernels.automaton import Pools
 
-MAX_EDGES = 8_000_000
+MAX_EDGES = 32_000_000
 """The most edges, and the most tokens in their sets, that are kept."""
 
 

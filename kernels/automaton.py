@@ -293,16 +293,17 @@ def discover_all(m, trie, t, states):
 
 
 @njit(cache=True)
-def closure(m, trie, t, number, order, level, progress, depth):
+def closure(m, trie, t, number, order, level, progress, depth, most_edges):
     """Number the states that at most `depth` tokens lead to, breadth first.
 
     number: int32 per node, −1 for those not met; order: int64, the states met; level: int32, at how many tokens.
-    progress: int64 [2], how many states were met and how many of them followed: goes on from there. Stops where `order`
-    is full. False where there is a problem, or `number` has grown too small.
+    progress: int64 [3], how many states were met, how many of them followed, and how many edges these have: goes on
+    from there. Stops where `order` is full or there are more than `most_edges` edges. False where there is a problem,
+    or `number` has grown too small.
     """
     while progress[1] < progress[0]:
         state = order[progress[1]]
-        if level[progress[1]] >= depth:
+        if level[progress[1]] >= depth or progress[2] > most_edges:
             return True
         if not discover(m, trie, t, state):
             return False
@@ -318,6 +319,7 @@ def closure(m, trie, t, number, order, level, progress, depth):
                 order[progress[0]] = target
                 level[progress[0]] = level[progress[1]] + 1
                 progress[0] += 1
+        progress[2] += t.states[state].edges
         progress[1] += 1
     return True
 

@@ -27,7 +27,7 @@ MAX_WHOLE = 32_768
 MAX_COUNTED = 4_000
 """Nor is one whose counters together count further than this."""
 
-MAX_COMPLETE = 2_048
+MAX_COMPLETE = 1_024
 """Of such an automaton, a canvas that can reach more states than this sees only those that carry probability."""
 
 _KEPT_EXPANSIONS = 4

@@ -16,6 +16,8 @@ from dg_sglang.kernels.derivatives import Arena
 MAX_STATES = 400_000
 """The most states whose moves are computed."""
 
+_MAX_PARTS = 1 << 24
+
 _KINDS = {
     "nothing": derivatives.VOID,
     "empty": derivatives.VOID,
@@ -91,7 +93,7 @@ class ByteAutomaton:
 
     def _grow(self) -> None:
         arena, (nodes, members, masks, rows) = self.arena, self.arena.count[: derivatives.PROBLEM].tolist()
-        if rows >= MAX_STATES:
+        if rows >= MAX_STATES or arena.scratch.shape[1] > _MAX_PARTS:
             raise GrammarTooLargeError(
                 f"the constraint needs more than {MAX_STATES:,} states; lower maxLength or maxItems, or split it"
             )
@@ -106,7 +108,8 @@ class ByteAutomaton:
             changed["masks"] = _doubled(arena.masks, masks)
         if 2 * rows > len(arena.rows):
             changed["rows"] = _doubled(arena.rows, rows)[:MAX_STATES]
-        if not changed:
+        if not changed:  # one expression has very many parts
+            changed["members"] = _doubled(arena.members, members)
             changed["scratch"] = np.zeros((len(arena.scratch), 2 * arena.scratch.shape[1]), np.int64)
         self.arena = arena._replace(**changed)
 

@@ -95,7 +95,8 @@ class TokenEdges:
     def _grow(self) -> None:
         pools, count = self.pools, self.pools.count
         changed: dict[str, NDArray[Any]] = {}
-        if max(count[kernels.EDGES], count[kernels.TOKENS]) > MAX_EDGES:
+        coming = count[kernels.LOCAL]  # what the state underway may add
+        if max(len(pools.edges) // 2, len(pools.set_tokens) // 2) > MAX_EDGES:
             raise GrammarTooLargeError(
                 f"the constraint needs more than {MAX_EDGES:,} token edges; lower maxLength or maxItems, or split it"
             )
@@ -103,9 +104,9 @@ class TokenEdges:
         if nodes > len(pools.states):
             changed["states"] = _states(nodes)
             changed["states"][: len(pools.states)] = pools.states
-        if 2 * count[kernels.EDGES] > len(pools.edges):
+        if 2 * (count[kernels.EDGES] + coming) > len(pools.edges):
             changed["edges"] = _doubled(pools.edges)
-        if 2 * count[kernels.SETS] > len(pools.sets):
+        if 2 * (count[kernels.SETS] + coming) > len(pools.sets):
             changed["sets"] = _doubled(pools.sets)
             changed["set_slots"] = np.full(2 * len(pools.set_slots), -1, np.int32)
             kernels.rehash_sets(changed["set_slots"], pools.sets[: count[kernels.SETS]])

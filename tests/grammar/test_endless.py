@@ -11,7 +11,16 @@ import torch
 from brute_force import END, PAD, Enumerated, valid_canvases
 
 from dg_sglang.errors import BudgetError, EmptyLanguageError, GrammarError
-from dg_sglang.grammar import CanvasPosterior, Ebnf, JsonSchema, Regex, TokenAutomaton, Vocabulary, compile_constraint
+from dg_sglang.grammar import (
+    CanvasPosterior,
+    Choice,
+    Ebnf,
+    JsonSchema,
+    Regex,
+    TokenAutomaton,
+    Vocabulary,
+    compile_constraint,
+)
 from dg_sglang.grammar import token_automaton as module
 from dg_sglang.kernels.shortest import FAR
 
@@ -240,3 +249,14 @@ def test_threads_may_share_one(monkeypatch):
     for seed in range(6):
         run(seed, expected)
     assert found == expected
+
+
+def test_a_state_may_have_very_many_edges():
+    """More than what is left of any pool that isn't half full yet."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ["".join(word) for word in itertools.product(letters, repeat=3)][:9_000]
+    vocabulary = Vocabulary([None, None, *(letter.encode() for letter in letters), *(word.encode() for word in words)])
+    automaton = automaton_of(Choice([word + word[::-1] for word in words]), vocabulary)
+    assert len(automaton._live_edges(automaton.start)) > 9_000
+    assert automaton.allowed(automaton.start, 10).sum() == len(words) + len({word[0] for word in words})
+    assert automaton.is_complete(automaton.advance(automaton.start, [vocabulary.tokens.index(b"abc"), 4, 3, 2]))

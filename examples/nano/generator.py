@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from documents import write_document
-from lexicon import COLUMNS, CONCEPTS, LANGUAGES, LIST_NAMES
+from lexicon import COLUMNS, CONCEPTS, FORM_OBJECTS, FORM_SUBJECTS, LANGUAGES, LIST_NAMES
 from pools import Pools, load_pools
 from writer import Document, Fact
 
-from dg_sglang.pipelines.prompt import Field, build_prompt
+from dg_sglang.pipelines.prompt import Field, Kind, build_prompt
 
 RUNS = Path(__file__).parent / "runs"
-NULL_SHARE = 0.2
+NULL_SHARE = 0.35
 _CODES = {"$": "USD", "US$": "USD", "€": "EUR", "£": "GBP", "Euro": "EUR", "RM": "MYR"}
 _INVOICE = (
     "invoice_number",
@@ -120,10 +120,12 @@ class _Schema:
         return self.add(Field(_styled(fact.label, self.style), fact.kind), fact.value)
 
     def absent(self) -> bool:
-        """Ask for something the document does not state, half of the time for a label that has no value."""
+        """Ask for something the document does not state: often for a label without value, or for an unheard-of one."""
         document = self.document
         if document.blank and self.rng.random() < 0.5:
             return self.missing(self.rng.choice(document.blank))
+        if self.rng.random() < 0.3:
+            return self.unheard_of()
         excluded = document.mentioned | _AMBIGUOUS["any"]
         if document.kind in ("form", "letter", "cv", "ticket"):
             excluded |= _AMBIGUOUS["form"]
@@ -135,6 +137,14 @@ class _Schema:
         info = CONCEPTS[concept]
         name = _styled(self.rng.choice(info.names), self.style)
         return self.add(Field(name, info.kind, self.note(info.descriptions)), None)
+
+    def unheard_of(self) -> bool:
+        """Ask for a free label whose subject the document doesn't name."""
+        kind: Kind = self.rng.choice(("text", "text", "date", "number"))
+        subject, thing = self.rng.choice(FORM_SUBJECTS), self.rng.choice(FORM_OBJECTS[kind])
+        if subject.lower() in self.document.text.lower():
+            return False
+        return self.add(Field(_styled(f"{subject} {thing}", self.style), kind), None)
 
     def line_items(self, name: str | None = None, full: bool = False) -> bool:
         """Ask for the rows, with two to four of the columns."""
@@ -243,20 +253,24 @@ def _ask(rng: random.Random, document: Document, level: int) -> Example | None:
     if kind < 0.5 and rng.random() < 0.5:
         schema.described = 1.0
     if document.kind in ("invoice", "credit_note") and level > 0 and kind < 0.5:  # a typical schema, or a part of it
-        if kind < 0.08 and level == 2:
+        if kind < 0.1 and level == 2:
             schema.line_items("line_items", full=True)
         else:
             count = rng.randint(3, len(_INVOICE))
             start = rng.randint(0, len(_INVOICE) - count)
             for concept in _INVOICE[start : start + count]:
                 schema.concept(concept, concept)
+            if rng.random() < 0.3:
+                schema.absent()
     elif document.kind == "receipt" and level > 0 and kind < 0.5:
         count = rng.choice((4, 5, 5, len(_RECEIPT)))
         for name in list(_RECEIPT)[:count]:
             schema.concept(_RECEIPT[name], name)
+        if rng.random() < 0.3:
+            schema.absent()
     else:
         facts = rng.sample(document.facts, len(document.facts))
-        count = rng.choice((1, 1, 2, 2, 3)) if level == 0 else rng.choice((1, 2, 3, 3, 4, 4, 5, 6, 7, 8))
+        count = rng.choice((1, 1, 2, 2, 3)) if level == 0 else rng.choice((1, 2, 3, 4, 5, 6, 7, 8, 9, 10))
         for fact in facts:
             if len(schema.fields) >= count:
                 break

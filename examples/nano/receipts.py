@@ -62,10 +62,10 @@ def _head(writer: Writer) -> None:
         lines = [" ".join(words[:cut]), " ".join(words[cut:])]
     writer.state("seller_name", company)
     register = rng.random()
-    if register < 0.13:
+    if register < 0.2:
         lines[-1] += rng.choice((" ", "  ")) + _registration(writer)
     sheet.add(*lines)
-    between = [[_registration(writer)]] if 0.13 <= register < 0.55 else []
+    between = [[_registration(writer)]] if 0.2 <= register < 0.6 else []
     if rng.random() < 0.1:
         between.append(
             [rng.choice((f"({writer.coined()})", f"{writer.coined()} Branch", writer.drawn("domain"), writer.coined()))]
@@ -167,11 +167,13 @@ def _totals(writer: Writer, money: Money) -> None:
             amount = 0.0 if rng.random() < 0.6 else min(writer.price(), due / 2)
             pairs.append(writer.pair(concept, style.number(amount)))
             due = round(due - amount, 2)
+    contained: list[Pair] = []
     if rng.random() < 0.65:
         pair = writer.pair("tax_total", style.number(money.tax))
         rate = f"{money.rates[0][0]:g}%"
         form = rng.choice(("{0}", "{0} {1}", "{1} {0}", "{0} @{1}", "{0} ({1})"))
-        pairs.append(Pair(form.format(pair.label, rate), pair.value))
+        taxes = contained if rng.random() < 0.2 else pairs  # at times below the total that it is part of
+        taxes.append(Pair(form.format(pair.label, rate), pair.value))
     if rng.random() < 0.35:  # rounding: the sum before it is a near miss if another one follows
         rounded = round(round(due * 20) / 20, 2)
         before = Pair(style.label("grand_total"), style.priced(style.number(due)))
@@ -185,6 +187,7 @@ def _totals(writer: Writer, money: Money) -> None:
         pairs.append(writer.pair("grand_total", style.number(due)))
         if rng.random() < 0.2:
             pairs.append(Pair(style.label("grand_total"), style.priced(style.number(due))))
+    pairs += contained
     writer.due = due
     writer.sheet.pairs(pairs, rng.choice(("right", "line", "right", "right", "aligned", "far right", "below")))
 

@@ -18,6 +18,8 @@ _SUFFIXES = {
         "Co.",
         "Sdn Bhd",
         "SDN. BHD.",
+        "Sdn Bhd",
+        "S/B",
         "Trading",
         "Enterprise",
         "Group",
@@ -30,6 +32,24 @@ _SUFFIXES = {
     "it": ("S.r.l.", "SpA", "S.p.A.", "SNC", "& Figli"),
     "nl": ("B.V.", "BV", "VOF", "N.V."),
 }
+_TRADES = {
+    "en": ("Restaurant", "Restoran", "Kedai", "Syarikat", "The", "Hotel", "Bakery", "Café", "Perniagaan", "Pharmacy"),
+    "de": ("Bäckerei", "Autohaus", "Gasthof", "Praxis", "Schreinerei", "Hotel", "Buchhandlung", "Elektro"),
+    "fr": ("Au bon", "Boulangerie", "La Maison", "Chez", "Les Jardins de", "Atelier", "Garage", "Hôtel"),
+    "es": ("Casa", "Me gusta", "El", "Talleres", "Bodegas", "Hotel", "Librería"),
+    "it": ("La Bottega di", "Il", "Ristorante", "Officina", "Tipografia", "Casa"),
+    "nl": ("De", "Bakkerij", "Het", "Garage", "Hotel", "Boekhandel"),
+}
+"""First words of a shop's name."""
+_BRANCHES = {
+    "en": ("(M)", "(KL)", "(UK)", "(Asia)", "(S)"),
+    "de": ("Mitte", "Nord", "Süd", "(Deutschland)", "International"),
+    "fr": ("(France)", "France", "Sud-Est"),
+    "es": ("(España)", "Iberia", "Norte"),
+    "it": ("Italia", "(Italia)", "Nord"),
+    "nl": ("Nederland", "(Nederland)", "Benelux"),
+}
+"""Parts of a company's name that say where it is, before its legal form or behind it."""
 _ASIAN_STREETS = ("Jalan", "Jalan", "Lorong", "Jln", "Persiaran", "Lebuh", "Orchard Road", "Soi")
 _ASIAN_AREAS = ("Taman", "Bandar", "Kampung", "Kawasan Perindustrian", "Tmn", "Seksyen", "Pusat Bandar", "Batu", "Desa")
 _ASIAN_STATES = (
@@ -160,23 +180,35 @@ class Values:
         return text
 
     def company(self) -> str:
-        """A company name."""
+        """A company name: of a pool, of people and products, coined; with trade, branch and legal form at times."""
         rng = self.rng
         choice = rng.random()
-        if choice < 0.35:
+        if choice < 0.3:
             name = self.drawn("company")
-        elif choice < 0.5:
+        elif choice < 0.42:
             person, product = self.drawn("person").split()[-1], rng.choice(PRODUCTS[self.language]).capitalize()
             name = f"{person} {product} {rng.choice(_SUFFIXES[self.language])}"
+        elif choice < 0.47:
+            name = f"{self.coined()}-{rng.choice(PRODUCTS[self.language]).capitalize()}"
         else:
             words = [
                 self.coined() if rng.random() < 0.7 else rng.choice(PRODUCTS[self.language]).capitalize()
                 for _ in range(rng.randint(1, 3))
             ]
+            if rng.random() < 0.2:
+                words.insert(0, rng.choice(_TRADES[self.language]))
             if rng.random() < 0.12:
                 words.insert(1, rng.choice(("&", "+", "-", "und" if self.language == "de" else "&")))
-            if rng.random() < 0.8:
+            if rng.random() < 0.08:
+                words.insert(0, rng.choice((f"{rng.randint(1, 99)}", f"{self.letters(1)}.{self.letters(1)}.")))
+            branch = rng.random()
+            place = f"({self.coined()})" if rng.random() < 0.4 else rng.choice(_BRANCHES[self.language])
+            if branch < 0.15:
+                words.append(place)
+            if rng.random() < 0.75:
                 words.append(rng.choice(_SUFFIXES[self.language]))
+            if 0.15 <= branch < 0.2:
+                words.append(place)
             name = " ".join(words)
         return name.upper() if rng.random() < 0.15 else name
 

@@ -18,13 +18,18 @@ _MOST_ENLARGED = 2.0
 _UPRIGHT = 1.5  # times its width; a taller line of several characters runs upwards
 
 
+Box = tuple[float, float, float, float]
+"""(x0, y0, x1, y1) in pixels, origin at the top left corner."""
+
+
 @dataclass(frozen=True)
 class Text:
-    """A line of text, its box (x0, y0, x1, y1) in pixels, and how sure its reader was."""
+    """A line of text, its box, how sure its reader was, and its corners clockwise from where the line begins, if known."""
 
     text: str
-    box: tuple[float, float, float, float]
+    box: Box
     confidence: float = 1.0
+    corners: tuple[tuple[float, float], ...] = ()
 
     @property
     def x(self) -> float:
@@ -74,7 +79,8 @@ def read_lines(pixels: NDArray[np.uint8]) -> list[Text]:
     for corners, text, confidence in zip(result.boxes, result.txts, result.scores, strict=True):
         xs, ys = [float(x) / factor for x, _ in corners], [float(y) / factor for _, y in corners]
         if text.strip():
-            lines.append(Text(text.strip(), (min(xs), min(ys), max(xs), max(ys)), float(confidence)))
+            box = min(xs), min(ys), max(xs), max(ys)
+            lines.append(Text(text.strip(), box, float(confidence), tuple(zip(xs, ys, strict=True))))
     return lines
 
 

@@ -330,7 +330,7 @@ _TRUTH = """() => {
     else if (e.matches('[data-box]')) add('box', '', r);
     else if (e.matches('[role=tab]')) add('tab', e.innerText, r, e.matches('.on') ? 'selected' : 'unselected');
     else if (e.matches('button')) add('button', e.innerText, r);
-    else if (e.matches('select')) add('combobox', e.selectedOptions[0].innerText, r);
+    else if (e.matches('select')) add('combobox', e.selectedOptions[0].innerText, r, 'filled');
     else if (kind == 'checkbox' || kind == 'radio') add(kind, '', r, e.checked ? 'checked' : 'unchecked');
     else add('textbox', e.value || e.placeholder, r, e.value ? 'filled' : e.placeholder ? 'placeholder' : 'empty');
   }

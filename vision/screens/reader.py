@@ -1,0 +1,244 @@
+"""A screen read from its text and its pixels: controls by their rectangles, everything else by its lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dg_sglang.vision.ocr import Box, Text
+from dg_sglang.vision.screens.fields import Typical, read_field
+from dg_sglang.vision.screens.ink import ink, is_underlined
+from dg_sglang.vision.screens.lines import font_size, prepare
+from dg_sglang.vision.screens.model import Element, Screen
+from dg_sglang.vision.screens.order import in_order
+from dg_sglang.vision.screens.regions import Region, find_pictures, find_regions, inside, overlap
+from dg_sglang.vision.screens.tabs import find_tabs
+from dg_sglang.vision.screens.ticks import read_tick
+from dg_sglang.vision.tables.find import Grid, aligned_grids, ruled_grids, stripes
+
+_LARGE = 1.22  # times the usual height of a line, from which it is a heading
+_DRAWN = 2.5  # times the usual height: a single character as large as that is a drawing
+_ICON = 12.0  # pixels; smaller drawings are no pictures
+
+
+@dataclass
+class _Draft:
+    """What has been found so far, and which lines of text are spoken for."""
+
+    pixels: NDArray[np.uint8]
+    texts: list[Text]
+    typical: Typical
+    elements: list[Element] = field(default_factory=list)
+    used: set[int] = field(default_factory=set)
+
+    def free(self, box: Box) -> list[int]:
+        """The indices of the lines in a box that no element has yet."""
+        return [
+            index
+            for index, text in enumerate(self.texts)
+            if index not in self.used and inside((text.x, text.y, text.x, text.y), box, 0.0)
+        ]
+
+
+def read_screen(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> Screen:
+    """Elements of a screen. `pixels` is uint8 [height, width, 3], RGB; `texts` the lines of text on it."""
+    lines = prepare(pixels, texts)
+    typical = _typical(pixels, lines)
+    lines = [text for text in lines if len(text.text) > 1 or text.height < _DRAWN * typical.height]
+    draft = _Draft(pixels, lines, typical)
+    height, width = pixels.shape[:2]
+    regions = find_regions(pixels)
+    pictures = find_pictures(pixels, regions, lines)
+    inner = [region for region in regions if not _is_ground(region.box, width, height)]
+
+    inner = _read_ticks(draft, inner, pictures)
+    inner = [one for one in inner if not any(inside(one.box, box) and overlap(one.box, box) < 0.8 for box in pictures)]
+    inner = _read_tables(draft, inner)
+    _read_boxes(draft, inner)
+    for index, (box, selected) in find_tabs(pixels, lines).items():
+        if index not in draft.used:
+            draft.used.add(index)
+            _add(draft, "tab", [index], box, state="selected" if selected else "unselected")
+    for index in range(len(lines)):
+        if index not in draft.used:
+            _add(draft, _line_role(draft, lines[index]), [index], lines[index].box)
+    _add_pictures(draft, pictures)
+    return Screen(width=width, height=height, elements=in_order(draft.elements), method="geometry")
+
+
+def _typical(pixels: NDArray[np.uint8], lines: Sequence[Text]) -> Typical:
+    """The medians; those of common fonts where there is no text."""
+    return Typical(
+        float(np.median([text.height for text in lines] or [20.0])),
+        float(np.median([font_size(pixels, text) for text in lines] or [15.0])),
+        float(np.median([ink(pixels, text.box).contrast for text in lines] or [255.0])),
+    )
+
+
+def _is_ground(box: Box, width: int, height: int) -> bool:
+    """Whether it is the page, or a band or column of it: it reaches three edges of the picture."""
+    return sum((box[0] <= 3, box[1] <= 3, box[2] >= width - 3, box[3] >= height - 3)) >= 3
+
+
+def _add(
+    draft: _Draft, role: str, own: Sequence[int], box: Box, *, state: str | None = None, label: str | None = None
+) -> None:
+    texts = [draft.texts[index] for index in own]
+    draft.elements.append(
+        Element.model_validate(
+            {
+                "role": role,
+                "text": " ".join(text.text for text in texts),
+                "box": box,
+                "state": state,
+                "label": label,
+                "confidence": min((text.confidence for text in texts), default=None),
+            }
+        )
+    )
+
+
+def _read_ticks(draft: _Draft, regions: list[Region], pictures: list[Box]) -> list[Region]:
+    """Add checkboxes and radio buttons that stand before a text; the regions that are none of them."""
+    rest, usual = [], draft.typical.size
+    for candidate in [*regions, *pictures]:
+        box = candidate.box if isinstance(candidate, Region) else candidate
+        width, height = box[2] - box[0], box[3] - box[1]
+        small = 0.6 * usual <= height <= 1.7 * usual and 0.75 < width / height < 1.34
+        label = _label_after(draft, box) if small else None
+        tick = read_tick(draft.pixels, box) if label is not None else None
+        if tick and label is not None:
+            _add(draft, tick[0], [], box, state=tick[1], label=draft.texts[label].text)
+            draft.used.update(draft.free(box))  # a mark in it that was read as a letter
+        elif isinstance(candidate, Region) and not any(_is_letter_part(box, text) for text in draft.texts):
+            rest.append(candidate)
+    return rest
+
+
+def _label_after(draft: _Draft, box: Box) -> int | None:
+    """The index of the text right of a small box, on its height; the box may stand at the line's very beginning."""
+    middle, width = (box[1] + box[3]) / 2, box[2] - box[0]
+    beside = [
+        index
+        for index, text in enumerate(draft.texts)
+        if abs(text.y - middle) < 0.6 * text.height
+        and box[0] - 0.4 * text.height < text.box[0] < box[2] + 1.6 * text.height
+        and text.box[2] > box[2] + width
+        and len(text.text.split()[0]) > 1
+    ]
+    return min(beside, key=lambda index: draft.texts[index].box[0]) if beside else None
+
+
+def _is_letter_part(box: Box, text: Text) -> bool:
+    """Whether it is the inside of a letter."""
+    return inside(box, text.box) and box[3] - box[1] < 0.75 * text.height
+
+
+def _read_tables(draft: _Draft, regions: list[Region]) -> list[Region]:
+    """Add tables and their cells; the regions that are no part of them."""
+    boxes = [region.box for region in regions]
+    grids = ruled_grids(boxes, draft.texts)
+    taken = {index for grid in grids for index in grid.texts}
+    homes: dict[Box | None, list[int]] = {}
+    striped = {box: stack[0] for stack in stripes(boxes) for box in stack}
+    for index, text in enumerate(draft.texts):
+        if index not in taken:
+            around = [box for box in boxes if inside((text.x, text.y, text.x, text.y), box, 0.0)]
+            home = min(around, key=_area, default=None)
+            homes.setdefault(striped.get(home, home) if home else None, []).append(index)
+    for among in homes.values():
+        grids += aligned_grids(draft.texts, among=among)
+    for grid in grids:
+        _add_table(draft, grid, boxes)
+    return [region for region in regions if not any(inside(region.box, _table_box(grid, boxes), 4.0) for grid in grids)]
+
+
+def _table_box(grid: Grid, boxes: Sequence[Box]) -> Box:
+    """The grid's box; where its rows are stripes, theirs."""
+    x0, y0, x1, y1 = grid.box
+    for stack in stripes(boxes):
+        rows = [box for box in stack if box[1] < y1 and box[3] > y0 and box[0] <= x0 + 3 and box[2] >= x1 - 3]
+        if len(rows) > 1:
+            x0, y0, x1, y1 = min(x0, rows[0][0]), min(y0, rows[0][1]), max(x1, rows[0][2]), max(y1, rows[-1][3])
+    return x0, y0, x1, y1
+
+
+def _add_table(draft: _Draft, grid: Grid, boxes: Sequence[Box]) -> None:
+    _add(draft, "table", [], _table_box(grid, boxes))
+    for place in grid.places:
+        own = [index for index in place.texts if index not in draft.used]
+        if own:
+            draft.used.update(own)
+            x0, y0, x1, y1 = zip(*(draft.texts[index].box for index in own), strict=True)
+            _add(draft, "cell", own, (min(x0), min(y0), max(x1), max(y1)))
+
+
+def _read_boxes(draft: _Draft, regions: Sequence[Region]) -> None:
+    """Add what the rectangles are, the smallest first, so that each text goes to the innermost one."""
+    fields: list[Region] = []
+    for region in sorted(regions, key=lambda region: _area(region.box)):
+        holds_others = any(other is not region and inside(other.box, region.box) for other in regions)
+        own = draft.free(region.box)
+        if holds_others or len(own) > 1:
+            continue
+        found = read_field(draft.pixels, region, [draft.texts[index] for index in own], draft.typical)
+        label = _label_of(draft, region) if found and found[0] in ("textbox", "combobox") else None
+        if found is None or (found[1] == "empty" and label is None):
+            continue
+        draft.used.update(own)
+        fields.append(region)
+        _add(draft, found[0], own, region.box, state=found[1], label=label)
+    edges = [(one.box[0], one.box[2]) for one in draft.elements if one.role in ("textbox", "combobox")]
+    for region in regions:
+        if region in fields:
+            continue
+        own = draft.free(region.box)
+        holds_others = any(other is not region and inside(other.box, region.box) for other in regions)
+        like_field = any(abs(x0 - region.box[0]) < 3 and abs(x1 - region.box[2]) < 3 for x0, x1 in edges)
+        if own and like_field and not holds_others:  # a text field of several lines
+            draft.used.update(own)
+            _add(draft, "textbox", own, region.box, state="filled", label=_label_of(draft, region))
+        else:
+            _add(draft, "box", [], region.box)
+
+
+def _label_of(draft: _Draft, region: Region) -> str | None:
+    """The text directly above a field's left end, or before it on the same line."""
+    x0, y0, _, y1 = region.box
+    above = [
+        text
+        for text in draft.texts
+        if abs(text.box[0] - x0) < 1.2 * text.height and -0.3 * text.height < y0 - text.box[3] < 1.2 * text.height
+    ]
+    before = [
+        text
+        for text in draft.texts
+        if abs(text.y - (y0 + y1) / 2) < 0.5 * text.height and 0 <= x0 - text.box[2] < 4 * text.height
+    ]
+    found = max(above, key=lambda text: text.y, default=None) or max(before, key=lambda text: text.x, default=None)
+    return found.text if found else None
+
+
+def _line_role(draft: _Draft, text: Text) -> str:
+    if is_underlined(draft.pixels, text.box, ink(draft.pixels, text.box)):
+        return "link"
+    letters = sum(character.isalpha() for character in text.text)
+    large = font_size(draft.pixels, text) >= _LARGE * draft.typical.size
+    return "heading" if large and letters > 0.5 * len(text.text.replace(" ", "")) else "text"
+
+
+def _add_pictures(draft: _Draft, pictures: Sequence[Box]) -> None:
+    """Add drawings that are part of no control and no rectangle's own look."""
+    controls = [element.box for element in draft.elements if element.role not in ("box", "table", "cell")]
+    for box in pictures:
+        if min(box[2] - box[0], box[3] - box[1]) >= _ICON and not any(inside(box, other, 4.0) for other in controls):
+            inner = [one for one in draft.elements if one.role == "box" and overlap(one.box, box) > 0.8]
+            draft.elements = [one for one in draft.elements if one not in inner]
+            _add(draft, "image", [], box)
+
+
+def _area(box: Box) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])

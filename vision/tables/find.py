@@ -1,0 +1,185 @@
+"""Tables among lines of text and rectangles: ruled ones by their cells, others by columns that line up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from dg_sglang.vision.ocr import Box, Text
+
+_TOUCH = 5.0  # pixels between two cells of a ruled table
+_LEAST_ROWS = 3  # of a table without rules: two rows may line up by chance
+_LINED_UP = 0.7  # of the height of a line, by which the edges of a column may differ
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell: where it begins, how many rows and columns it takes, its box, and the indices of its lines of text."""
+
+    row: int
+    column: int
+    rows: int
+    columns: int
+    box: Box
+    texts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: its box and its cells, row by row."""
+
+    box: Box
+    places: tuple[Place, ...]
+
+    @property
+    def texts(self) -> set[int]:
+        """The indices of all of its lines of text."""
+        return {index for place in self.places for index in place.texts}
+
+
+def ruled_grids(rectangles: Sequence[Box], texts: Sequence[Text]) -> list[Grid]:
+    """Tables whose cells are rectangles that touch: two rows and two columns at least, some text in half of them."""
+    leaves = [box for box in rectangles if not any(one != box and _within(_middle(one), box) for one in rectangles)]
+    grids = []
+    for group in _touching(leaves):
+        lines = _edges(box[0] for box in group), _edges(box[1] for box in group)
+        if len(group) < 4 or min(map(len, lines)) < 2:
+            continue
+        places = []
+        for box in group:
+            (column, columns), (row, rows) = _span(box[0], box[2], lines[0]), _span(box[1], box[3], lines[1])
+            own = [index for index, text in enumerate(texts) if _within((text.x, text.y), box)]
+            own.sort(key=lambda index: (texts[index].y, texts[index].x))
+            places.append(Place(row, column, rows, columns, box, tuple(own)))
+        taken = [(place.row, place.column) for place in places]
+        if len(set(taken)) == len(taken) and sum(bool(place.texts) for place in places) >= 0.5 * len(places):
+            grids.append(Grid(_around(group), tuple(sorted(places, key=lambda place: (place.row, place.column)))))
+    return grids
+
+
+def aligned_grids(texts: Sequence[Text], *, among: Iterable[int] | None = None) -> list[Grid]:
+    """Tables without rules: three rows or more of two columns or more that line up at the left, the right or the middle.
+
+    Args:
+        texts: lines of text.
+        among: the indices of those that may be in a table; all by default.
+    """
+    chosen = sorted(range(len(texts)) if among is None else among, key=lambda index: texts[index].y)
+    rows: list[list[int]] = []
+    for index in chosen:
+        height = texts[index].height
+        if rows and abs(texts[index].y - texts[rows[-1][0]].y) < 0.5 * height:
+            rows[-1].append(index)
+        else:
+            rows.append([index])
+    grids = []
+    chain: list[list[int]] = []
+    for row in [*rows, []]:
+        near = not chain or (row and texts[row[0]].y - texts[chain[-1][0]].y < 3.5 * texts[row[0]].height)
+        if len(row) > 1 and near:
+            chain.append(row)
+            continue
+        grid = _aligned(texts, chain)
+        if grid:
+            grids.append(grid)
+        chain = [row] if len(row) > 1 else []
+    return grids
+
+
+def _aligned(texts: Sequence[Text], rows: Sequence[Sequence[int]]) -> Grid | None:
+    if len(rows) < _LEAST_ROWS:
+        return None
+    columns: list[list[int]] = []
+    reach: list[float] = []
+    for index in sorted((index for row in rows for index in row), key=lambda index: texts[index].box[0]):
+        if columns and texts[index].box[0] < reach[-1]:
+            columns[-1].append(index)
+            reach[-1] = max(reach[-1], texts[index].box[2])
+        else:
+            columns.append([index])
+            reach.append(texts[index].box[2])
+    if len(columns) < 2 or any(len(column) < 0.6 * len(rows) for column in columns):
+        return None
+    if not all(_lines_up([texts[index] for index in column]) for column in columns):
+        return None
+    places = []
+    for number, row in enumerate(rows):
+        for position, column in enumerate(columns):
+            own = tuple(sorted(set(row) & set(column), key=lambda index: texts[index].x))
+            if own:
+                places.append(Place(number, position, 1, 1, _around([texts[index].box for index in own]), own))
+    return Grid(_around([place.box for place in places]), tuple(places))
+
+
+def _lines_up(column: Sequence[Text]) -> bool:
+    """Whether most lines of a column begin, end or have their middle at the same place."""
+    slack = _LINED_UP * sorted(text.height for text in column)[len(column) // 2]
+    for places in ([t.box[0] for t in column], [t.box[2] for t in column], [t.x for t in column]):
+        middle = sorted(places)[len(places) // 2]
+        if sum(abs(place - middle) < slack for place in places) >= 0.8 * len(places):
+            return True
+    return False
+
+
+def _touching(boxes: Sequence[Box]) -> list[list[Box]]:
+    """Groups of rectangles that are connected by common sides."""
+    groups: list[list[Box]] = []
+    for box in boxes:
+        joined = [group for group in groups if any(_are_neighbours(box, other) for other in group)]
+        groups = [group for group in groups if group not in joined]
+        groups.append([box, *(other for group in joined for other in group)])
+    return groups
+
+
+def _are_neighbours(one: Box, other: Box) -> bool:
+    for axis in (0, 1):
+        gap = max(one[axis], other[axis]) - min(one[axis + 2], other[axis + 2])
+        across = 1 - axis
+        common = min(one[across + 2], other[across + 2]) - max(one[across], other[across])
+        if abs(gap) <= _TOUCH and common > 0.8 * min(one[across + 2] - one[across], other[across + 2] - other[across]):
+            return True
+    return False
+
+
+def _edges(places: Iterable[float]) -> list[float]:
+    """Places, those that nearly agree taken together."""
+    found: list[float] = []
+    for place in sorted(places):
+        if not found or place - found[-1] > _TOUCH:
+            found.append(place)
+    return found
+
+
+def _span(low: float, high: float, edges: Sequence[float]) -> tuple[int, int]:
+    """The first edge's index and how many begin before `high`."""
+    first = min(range(len(edges)), key=lambda index: abs(edges[index] - low))
+    return first, max(1, sum(low - _TOUCH <= edge < high - _TOUCH for edge in edges))
+
+
+def _around(boxes: Sequence[Box]) -> Box:
+    x0, y0, x1, y1 = zip(*boxes, strict=True)
+    return min(x0), min(y0), max(x1), max(y1)
+
+
+def _middle(box: Box) -> tuple[float, float]:
+    return (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+
+
+def _within(point: tuple[float, float], box: Box) -> bool:
+    return box[0] <= point[0] <= box[2] and box[1] <= point[1] <= box[3]
+
+
+def stripes(rectangles: Sequence[Box]) -> list[list[Box]]:
+    """Stacks of rectangles of one width that touch: the rows of a table with rules between them only."""
+    stacks: list[list[Box]] = []
+    for box in sorted(rectangles, key=lambda box: box[1]):
+        for stack in stacks:
+            last = stack[-1]
+            same = abs(last[0] - box[0]) <= _TOUCH and abs(last[2] - box[2]) <= _TOUCH
+            if same and abs(last[3] - box[1]) <= _TOUCH:
+                stack.append(box)
+                break
+        else:
+            stacks.append([box])
+    return [stack for stack in stacks if len(stack) > 1 and all(one[1] < other[1] for one, other in pairwise(stack))]

@@ -5,12 +5,13 @@
     python examples/evaluate.py handwritten --ways pieces --settings '{"policy": {"stop_after": 4}}' --json
 
 Ways to answer: "none" without grammar; "strings" with the grammar of the schema, values are any strings; "pieces" as
-the package extracts, values are pieces of the document, typed where the schema is; "causal" the same left to right. The
-data sets are described in `cases.py`; zugferd and sroie lie in the folder that --data or DG_SGLANG_DATA names.
+the package extracts, values are pieces of the document, typed where the schema is; "causal" the same left to right;
+"auto" both, and null where they differ and the causal mode isn't sure. The data sets are described in `cases.py`;
+zugferd and sroie lie in the folder that --data or DG_SGLANG_DATA names.
 
 Value F1 is that of `dg_sglang.pipelines.evaluation`, the mean over documents; a failed document scores 0. "relaxed"
 ignores case and punctuation, which SROIE's truth changes. A step is a forward pass of the decoder (of the encoder for
-"causal").
+"causal", of both for "auto").
 """
 
 import argparse
@@ -40,6 +41,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "strings": {"free": True},
     "pieces": {},
     "causal": {"mode": "causal"},
+    "auto": {"mode": "auto"},
 }
 FIGURES = {
     "value F1": "F1",

@@ -39,6 +39,9 @@ CHANGES: dict[str, Any] = {
     **{f"stop after {n}": {"stop_after": n} for n in (2, 4, 6, 20)},
     **{f"window {n or 'off'}": {"frontier_window": n} for n in (None, 2, 4, 8)},
     **{f"bound {bound}": {"entropy_bound": bound} for bound in (0.05, 0.1, 0.3, 1.0)},
+    "bound 0.3, stop after 4": {"entropy_bound": 0.3, "stop_after": 4},
+    "accept tilted, bound 0.3, stop after 4": {"accept": "tilted", "entropy_bound": 0.3, "stop_after": 4},
+    "window 8, bound 0.3, stop after 4": {"frontier_window": 8, "entropy_bound": 0.3, "stop_after": 4},
     **{f"flatten {power}": {"flatten": power} for power in (0.25, 0.5)},
     **{f"tail {tail}": {"tail": tail} for tail in ("scored", "unscored")},
     **{f"whitespace {policy}": {"whitespace": policy} for policy in ("json", "compact")},
@@ -57,12 +60,19 @@ ROWS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Key:
-    """What one outcome belongs to."""
+    """What one outcome belongs to; `content` is a hash of the document and its truth."""
 
     settings: str
     dataset: str
     document: str
+    content: str
     seed: int
+
+    @classmethod
+    def of(cls, settings: str, dataset: str, case: Case, seed: int) -> "Key":
+        """The key of a case under some settings."""
+        content = json.dumps([case.document.text, case.truth], sort_keys=True)
+        return cls(settings, dataset, case.name, hashlib.sha256(content.encode()).hexdigest()[:16], seed)
 
 
 class Outcomes:
@@ -165,7 +175,7 @@ def main() -> None:
     try:
         for index, (dataset, case) in enumerate(documents(options.datasets, options.data, options.documents), 1):
             for name in options.rows:
-                key = Key(effective(ROWS[name], engine), dataset, case.name, options.seed)
+                key = Key.of(effective(ROWS[name], engine), dataset, case, options.seed)
                 outcome = kept.get(key)
                 if outcome is None:
                     if options.minutes is not None and time.monotonic() - started > options.minutes * 60:

@@ -11,7 +11,7 @@ from dg_sglang.pipelines.document import Document, Limits, load_document
 from dg_sglang.pipelines.engines import EngineSpec, TextEngine
 from dg_sglang.pipelines.evidence import Evidence, Path
 from dg_sglang.pipelines.normalise import conventions_of
-from dg_sglang.pipelines.planner import fit_document, plan_groups
+from dg_sglang.pipelines.planner import plan_groups, plan_windows
 from dg_sglang.pipelines.reading import Failure, Reading, path_name, to_json_value
 from dg_sglang.pipelines.repair import repairable
 from dg_sglang.pipelines.schema_tree import schema_tree
@@ -33,9 +33,9 @@ class ExtractionResult:
         evidence: a tree of the value's shape (dicts by the schema's names, lists) whose leaves are `Evidence`; an
             object or a list that is null has one leaf.
         data: the typed values before validation, as a tree of the same shape.
-        raw: the model's answer as it was written, all groups of fields merged.
+        raw: the model's answer as it was written, all groups of fields and windows joined.
         usage: of all groups together; `seconds` is wall-clock time.
-        warnings: what the caller should know: text left out, values that could not be read.
+        warnings: what the caller should know: hidden text, values that could not be read or that windows differ in.
         document: the document as it was read.
     """
 
@@ -84,6 +84,10 @@ def extract(
 ) -> ExtractionResult:
     """Extract what `schema` asks for.
 
+    A document that is longer than the engine reads at once is read in overlapping windows. Their answers are joined:
+    records of lists follow one another, those that two windows read count once, and where two windows state different
+    values for a single field, the better founded one is taken and a warning tells the others.
+
     Args:
         source: a PDF or image file, or a document that `load_document` has read.
         schema: a pydantic model class or a JSON Schema dict.
@@ -95,7 +99,9 @@ def extract(
         repairs: how often fields with an invalid value are asked for again, alone and without that value. Whatever is
             wrong then is an error; what was asked again is a warning.
         progress: gets one short message per step.
-        settings: generation settings, as for `Engine.generate`.
+        settings: generation settings, as for `Engine.generate`. `mode` may also be "auto": every field is asked for in
+            the causal mode and denoised, and a value that they don't agree on and that the causal mode isn't sure of
+            is null, with a warning that says so.
 
     Raises:
         GrammarError: the schema is malformed or can't be extracted (before anything is read or loaded).
@@ -110,12 +116,13 @@ def extract(
             progress(f"loading {model}")
         engine = EngineSpec(model).load()
     groups = plan_groups(root, engine.canvas_length, engine.count_tokens)
-    document, warnings = fit_document(source, groups, engine.max_context, engine.count_tokens)
+    windows = plan_windows(source, groups, engine.max_context, engine.count_tokens)
     conventions = conventions_of(source.text).with_(date_order=date_order, decimal_mark=decimal_mark)
     if progress:
-        progress(f"extracting {_count(root.children, 'field')} in {_count(groups, 'group')}")
-    answers = Answers(engine, groups, document, conventions, {"seed": seed} | settings, constrained=constrained)
-    answers.draw()
+        over = f" over {_count(windows, 'window')}" if len(windows) > 1 else ""
+        progress(f"extracting {_count(root.children, 'field')} in {_count(groups, 'group')}{over}")
+    answers = Answers(engine, groups, windows, conventions, {"seed": seed} | settings, constrained=constrained)
+    answers.draw(progress)
     value, reading, failures = _read(schema, answers)
     tried: dict[Path, list[Any]] = {}
     replaced: list[str] = []
@@ -134,11 +141,11 @@ def extract(
         reading.values,
         answers.answer,
         answers.usage(),
-        (*source.warnings, *warnings, *replaced, *reading.warnings),
-        document,
+        (*source.warnings, *replaced, *reading.warnings),
+        source,
     )
     if failures:
-        message = f"{document.name}: " + "; ".join(map(str, failures))
+        message = f"{source.name}: " + "; ".join(map(str, failures))
         raise ExtractionError(message, failures=failures, partial=replace(result, value=None))
     return result
 

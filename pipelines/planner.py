@@ -1,4 +1,4 @@
-"""Which fields go on which canvas, and how much of the document fits the model's context."""
+"""Which fields go on which canvas, and which windows over the document fit the model's context."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +16,8 @@ SCALAR_CANVASES = 2
 """Canvases that an answer without lists may use: its values may be longer than estimated."""
 LIST_CANVASES = 8
 """Canvases that an answer with a list may use."""
+OVERLAP = 0.15
+"""Share of a window's lines that the next window reads again, so that a record cut by its end is whole there."""
 TEMPLATE_TOKENS = 32
 """Allowance for the chat template around the prompt."""
 _TYPICAL = {
@@ -76,54 +78,56 @@ def plan_groups(root: Node, canvas_length: int, count: CountTokens) -> list[Grou
     return groups
 
 
-def fit_document(
-    document: Document, groups: Sequence[Group], max_context: int, count: CountTokens
-) -> tuple[Document, list[str]]:
-    """The document's longest beginning, in whole lines, that fits the context with every group, and what was left out.
+def plan_windows(document: Document, groups: Sequence[Group], max_context: int, count: CountTokens) -> list[Document]:
+    """The document if it fits the context with every group, else overlapping windows of whole lines over all of it.
 
     Raises:
-        PromptTooLongError: not even the first line fits.
+        PromptTooLongError: not even one line fits.
     """
     total = sum(len(page.lines) for page in document.pages)
 
-    def fits(lines: int) -> bool:
-        text = _first_lines(document, lines).text
+    def fits(start: int, end: int) -> bool:
+        text = _lines_between(document, start, end).text
         prompts = ((count(build_prompt(prompt_fields(group.nodes), text)), group.max_new_tokens) for group in groups)
         return all(tokens + TEMPLATE_TOKENS + answer <= max_context for tokens, answer in prompts)
 
-    if fits(total):
-        return document, []
-    low, high = 0, total
+    windows: list[Document] = []
+    start, size = 0, 32
+    while True:
+        size = _longest(lambda lines, start=start: fits(start, start + lines), size, total - start)  # type: ignore[misc]
+        if size == 0:
+            raise PromptTooLongError(
+                f"{document.name}: the model's context of {max_context} tokens is too short for the schema and one "
+                "line of the document; use a smaller schema or another model"
+            )
+        end = start + size
+        windows.append(document if (start, end) == (0, total) else _lines_between(document, start, end))
+        if end >= total:
+            return windows
+        start = max(start + 1, end - int(OVERLAP * size))
+
+
+def _longest(fits: Callable[[int], bool], guess: int, most: int) -> int:
+    """The largest number up to `most` that fits (what is larger doesn't either), sought from `guess` outwards."""
+    low, high = 0, min(guess, most)
+    while high < most and fits(high):
+        low, high = high, min(2 * high, most)
+    if high == most and fits(most):
+        return most
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
-    if low == 0:
-        raise PromptTooLongError(
-            f"{document.name}: the model's context of {max_context} tokens is too short for the schema and one line of "
-            "the document; use a smaller schema or another model"
-        )
-    return _first_lines(document, low), [_left_out(document, low, total, max_context)]
+    return low
 
 
-def _first_lines(document: Document, lines: int) -> Document:
+def _lines_between(document: Document, start: int, end: int) -> Document:
+    """Its lines [start, end), on pages that keep their numbers."""
     pages: list[Page] = []
     for page in document.pages:
-        pages.append(replace(page, lines=page.lines[:lines]))
-        lines = max(lines - len(page.lines), 0)
+        if lines := page.lines[max(start, 0) : max(end, 0)]:
+            pages.append(replace(page, lines=lines))
+        start, end = start - len(page.lines), end - len(page.lines)
     return replace(document, pages=tuple(pages))
-
-
-def _left_out(document: Document, kept: int, total: int, max_context: int) -> str:
-    for page in document.pages:
-        if kept < len(page.lines):
-            place = f"page {page.number}" if kept == 0 else f"line {kept + 1} of page {page.number}"
-            rest = total - sum(len(one.lines) for one in document.pages if one.number < page.number) - kept
-            return (
-                f"the document is longer than the model's context of {max_context} tokens: it was read only up to "
-                f"{place}, {rest} of its {total} lines were left out"
-            )
-        kept -= len(page.lines)
-    raise AssertionError("nothing was left out")
 
 
 def _holds_list(node: Node) -> bool:

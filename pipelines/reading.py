@@ -7,10 +7,9 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from dg_sglang.pipelines.evidence import Claim, Evidence, Path, Traced, trace
+from dg_sglang.pipelines.evidence import Claim, Evidence, Path, Traced
 from dg_sglang.pipelines.normalise import Conventions, normalise
 from dg_sglang.pipelines.schema_tree import Node
-from dg_sglang.pipelines.segments import Segment
 
 _MISSING = object()
 
@@ -42,17 +41,17 @@ class Reading:
 def read_answer(
     nodes: Sequence[Node],
     answer: Mapping[str, Any],
-    segments: Sequence[Segment],
+    traced: Mapping[Path, Traced],
     conventions: Conventions,
     confidences: Mapping[Path, float],
 ) -> Reading:
     """Turn the canvas's JSON into typed values: dates, Decimals, floats, ints, ISO currency codes, the schema's own
-    choices.
+    choices. `traced` says where its `claims` stand.
 
     A value that can't be read is null with a warning where the schema allows it, else a failure. The key of a null
     that the schema neither requires nor allows is left out, so that the schema's default applies.
     """
-    reader = _Reader(trace(list(_claims(nodes, answer, ())), segments), conventions, confidences)
+    reader = _Reader(traced, conventions, confidences)
     reader.reading.values, reader.reading.evidence = reader.object(nodes, answer, ())
     return reader.reading
 
@@ -63,16 +62,17 @@ def path_name(path: Sequence[str | int]) -> str:
     return name.removeprefix(".")
 
 
-def _claims(nodes: Sequence[Node], answer: Mapping[str, Any], path: Path) -> "list[Claim]":
-    claims: list[Claim] = []
+def claims(nodes: Sequence[Node], answer: Mapping[str, Any], path: Path = ()) -> list[Claim]:
+    """The leaves of an answer whose words the document may hold, for `evidence.trace`."""
+    found: list[Claim] = []
     for node in nodes:
-        claims.extend(_claims_of(node, answer.get(node.name), (*path, node.name)))
-    return claims
+        found.extend(_claims_of(node, answer.get(node.name), (*path, node.name)))
+    return found
 
 
-def _claims_of(node: Node, value: Any, path: Path) -> "list[Claim]":
+def _claims_of(node: Node, value: Any, path: Path) -> list[Claim]:
     if node.kind == "object" and isinstance(value, Mapping):
-        return _claims(node.children, value, path)
+        return claims(node.children, value, path)
     if node.kind == "list" and isinstance(value, list):
         return [claim for i, item in enumerate(value) for claim in _claims_of(node.children[0], item, (*path, i))]
     if (node.stated or node.kind == "free") and isinstance(value, str | int | float) and str(value).strip():

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 from made_documents import document_of, make_pdf
-from pydantic import BaseModel, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from dg_sglang import Engine
 from dg_sglang.errors import DocumentError, ExtractionError, UnsupportedSchemaError
@@ -55,6 +55,26 @@ def test_the_same_seed_gives_the_same_result(engine: Engine) -> None:
     first, second = (extract(DOCUMENT, Bill, engine=engine, seed=5) for _ in range(2))
     assert first.value == second.value
     assert first.raw == second.raw
+
+
+def test_the_mode_auto_asks_both_and_says_where_they_differ(engine: Engine) -> None:
+    class Note(BaseModel):
+        number: str | None = None
+        day: str | None = None
+        pieces: str | None = None
+        sum: str | None = None
+
+    doubted = 0
+    for seed in range(3):
+        causal, denoised = (extract(DOCUMENT, Note, engine=engine, seed=seed, mode=m) for m in ("causal", "diffusion"))
+        result = extract(DOCUMENT, Note, engine=engine, seed=seed, mode="auto")
+        assert result.usage.denoising_steps == causal.usage.denoising_steps + denoised.usage.denoising_steps
+        for name, value in causal.raw.items():
+            differs = result.raw[name] != value
+            assert not differs or (result.raw[name] is None and value != denoised.raw[name])
+            assert differs == any(one.startswith(f"{name} is null: left to right") for one in result.warnings)
+            doubted += differs
+    assert doubted
 
 
 def test_a_json_schema_gives_a_validated_dict(engine: Engine) -> None:
@@ -166,11 +186,33 @@ def test_a_field_at_fault_is_asked_for_again_alone(engine: Engine) -> None:
         extract(document, Checked, engine=engine, seed=1, repairs=0)
 
 
-def test_a_long_document_is_cut_with_a_warning(engine: Engine) -> None:
-    long = document_of(*[[f"Zeile {line} der Seite {page}" for line in range(40)] for page in range(5)])
-    result = extract(long, Bill, engine=engine, seed=1)
-    assert "the document is longer than the model's context" in result.warnings[0]
-    assert len(result.document.text) < len(long.text)
+def test_a_long_document_is_read_in_windows_to_its_end(engine: Engine) -> None:
+    class Report(BaseModel):
+        first: str | None = Field(pattern="^1-[0-9]+$")
+        last: str | None = Field(pattern="^5-[0-9]+$")
+
+    long = document_of(*[[f"Zeile {page}-{line} der Seite" for line in range(40)] for page in range(1, 6)])
+    notes: list[str] = []
+    found = set()
+    for seed in range(8):
+        result = extract(long, Report, engine=engine, seed=seed, progress=notes.append)
+        assert result.document is long
+        for name, page in (("first", 1), ("last", 5)):
+            leaf = result.evidence[name]
+            assert (leaf.verbatim, leaf.page) in ((getattr(result.value, name), page), (None, None))
+            found.add(leaf.page)
+    assert any("reading windows 1 to" in note for note in notes)
+    assert {1, 5} <= found
+
+
+def test_what_every_window_of_a_long_document_lacks_fails_once(engine: Engine) -> None:
+    class Dated(BaseModel):
+        on: dt.date
+
+    long = document_of(*[[f"Zeile {line} der Seite" for line in range(40)] for _ in range(5)])
+    with pytest.raises(ExtractionError) as caught:
+        extract(long, Dated, engine=engine, seed=1)
+    assert [failure.field for failure in caught.value.failures] == ["on"]
 
 
 def test_without_the_grammar_a_random_model_fails(engine: Engine) -> None:

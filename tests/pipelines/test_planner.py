@@ -5,7 +5,9 @@ from made_documents import document_of
 
 from dg_sglang.errors import PromptTooLongError
 from dg_sglang.pipelines import Invoice
-from dg_sglang.pipelines.planner import Group, fit_document, plan_groups
+from dg_sglang.pipelines.canvas_schema import prompt_fields
+from dg_sglang.pipelines.planner import TEMPLATE_TOKENS, Group, plan_groups, plan_windows
+from dg_sglang.pipelines.prompt import build_prompt
 from dg_sglang.pipelines.schema_tree import schema_tree
 
 ROOT = schema_tree(Invoice)
@@ -31,26 +33,41 @@ def test_a_field_too_large_for_a_canvas_has_a_group_of_its_own() -> None:
     assert all(len(group) == 1 for group in names(plan_groups(ROOT, 10, len)))
 
 
-def test_what_doesnt_fit_is_left_out_from_the_end_and_named() -> None:
+@pytest.mark.parametrize("context", [250, 400, 800, 1500])
+def test_windows_cover_every_line_and_overlap(context: int) -> None:
     groups = [Group(ROOT.children[:1], 20)]
-    document = document_of([f"line {i}" for i in range(50)], [f"line {i}" for i in range(50)])
-    whole, warnings = fit_document(document, groups, 2000, len)
+    document = document_of(*([f"page {page} line {i}" for i in range(50)] for page in range(3)))
+    windows = plan_windows(document, groups, context, len)
+    read = [[(page.number, line.text) for page in window.pages for line in page.lines] for window in windows]
+    whole = [(page.number, line.text) for page in document.pages for line in page.lines]
+    covered = 0
+    for lines in read:
+        start = whole.index(lines[0])
+        assert whole[start : start + len(lines)] == lines
+        assert start <= covered
+        assert start < covered or covered == 0 or len(lines) < 8  # a short window has no line to spare
+        assert start + len(lines) > covered
+        covered = start + len(lines)
+    assert covered == len(whole)
+    assert len(windows) > 1
+
+
+def test_each_window_is_as_long_as_fits() -> None:
+    groups = [Group(ROOT.children[:1], 20)]
+    document = document_of([f"line {i}" for i in range(400)])
+    (whole,) = plan_windows(document, groups, 10_000, len)
     assert whole is document
-    assert warnings == []
-    part, (warning,) = fit_document(document, groups, 800, len)
-    assert document.text.startswith(part.text)
-    assert [page.number for page in part.pages] == [1, 2]
-    assert 50 < sum(len(page.lines) for page in part.pages) < 100
-    assert "up to line" in warning
-    assert "of page 2" in warning
-    part, (warning,) = fit_document(document, groups, 400, len)
-    left = 100 - sum(len(page.lines) for page in part.pages)
-    assert f"{left} of its 100 lines were left out" in warning
+    first, *_ = plan_windows(document, groups, 900, len)
+    prompt = len(build_prompt(prompt_fields(groups[0].nodes), first.text))
+    assert prompt + 20 + TEMPLATE_TOKENS <= 900 < prompt + 20 + TEMPLATE_TOKENS + len("\nline 400")
 
 
-def test_an_answer_budget_that_leaves_no_room_is_refused() -> None:
+def test_a_single_line_that_doesnt_fit_is_refused_wherever_it_stands() -> None:
+    groups = [Group(ROOT.children[:1], 20)]
     with pytest.raises(PromptTooLongError, match="too short for the schema and one line"):
-        fit_document(document_of(["a line"]), [Group(ROOT.children, 500)], 600, len)
+        plan_windows(document_of(["a line"]), [Group(ROOT.children, 500)], 600, len)
+    with pytest.raises(PromptTooLongError, match="too short for the schema and one line"):
+        plan_windows(document_of(["a line", "x" * 900, "a line"]), groups, 500, len)
 
 
 def test_the_shortest_answer_always_fits_its_budget() -> None:

@@ -6,8 +6,9 @@ import pytest
 from made_documents import document_of
 from pydantic import BaseModel, Field
 
+from dg_sglang.pipelines.evidence import trace
 from dg_sglang.pipelines.normalise import conventions_of
-from dg_sglang.pipelines.reading import Failure, Reading, path_name, read_answer, to_json_value
+from dg_sglang.pipelines.reading import Failure, Reading, claims, path_name, read_answer, to_json_value
 from dg_sglang.pipelines.schema_tree import schema_tree
 from dg_sglang.pipelines.segments import segments_of
 
@@ -44,7 +45,8 @@ class Bill(BaseModel):
 
 def read(answer: dict[str, Any], confidences: dict[Any, float] | None = None) -> Reading:
     nodes = schema_tree(Bill).children
-    return read_answer(nodes, answer, segments_of(DOCUMENT), conventions_of(""), confidences or {})
+    traced = trace(claims(nodes, answer), segments_of(DOCUMENT))
+    return read_answer(nodes, answer, traced, conventions_of(""), confidences or {})
 
 
 def test_values_are_typed_and_traced() -> None:

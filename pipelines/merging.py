@@ -1,0 +1,151 @@
+"""One answer out of several: what windows over a long document say, joined without losing or doubling anything.
+
+Windows overlap, so that no value is cut. A list's record that two windows read stands at one place of the page and
+becomes one record; the same words at another place are another record.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dg_sglang.pipelines.document import Box
+from dg_sglang.pipelines.evidence import Path, Traced
+from dg_sglang.pipelines.reading import path_name
+from dg_sglang.pipelines.schema_tree import Node
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one window answered, where its values stand, and how sure the model was of each leaf."""
+
+    answer: Mapping[str, Any]
+    traced: Mapping[Path, Traced]
+    confidences: Mapping[Path, float]
+
+
+@dataclass
+class Merged:
+    """The joint answer, with the places and confidences of its leaves by their new paths.
+
+    Attributes:
+        origins: for each leaf the index of the part that it was taken from, and its path there.
+        conflicts: one message for each field for which two windows state different values.
+    """
+
+    answer: dict[str, Any] = field(default_factory=dict)
+    traced: dict[Path, Traced] = field(default_factory=dict)
+    confidences: dict[Path, float] = field(default_factory=dict)
+    origins: dict[Path, tuple[int, Path]] = field(default_factory=dict)
+    conflicts: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A value of one part, with its path there."""
+
+    part: int
+    path: Path
+    value: Any
+
+
+def merge(nodes: Sequence[Node], parts: Sequence[Part]) -> Merged:
+    """Join the windows' answers.
+
+    Of a single field that several windows state, the value that stands in the document counts before one that doesn't,
+    then the one that the model was surest of; a window that says null counts only where all do. Records of lists
+    follow one another in the order of the windows.
+    """
+    merger = _Merger(parts)
+    candidates = [_Candidate(index, (), part.answer) for index, part in enumerate(parts)]
+    merger.merged.answer = merger.object(nodes, candidates, ())
+    return merger.merged
+
+
+class _Merger:
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        self.merged = Merged()
+
+    def object(self, nodes: Sequence[Node], candidates: Sequence[_Candidate], path: Path) -> dict[str, Any]:
+        return {
+            node.name: self.value(
+                node,
+                [_Candidate(one.part, (*one.path, node.name), one.value.get(node.name)) for one in candidates],
+                (*path, node.name),
+            )
+            for node in nodes
+            if any(node.name in one.value for one in candidates)
+        }
+
+    def value(self, node: Node, candidates: Sequence[_Candidate], path: Path) -> Any:
+        kinds: dict[str, type] = {"object": Mapping, "list": list}
+        stated = [one for one in candidates if one.value is not None and one.value != ""]
+        shaped = [one for one in stated if isinstance(one.value, kinds.get(node.kind, str | int | float))]
+        if not shaped:
+            return self.leaf((stated or candidates)[0], path)
+        if node.kind == "object":
+            return self.object(node.children, shaped, path)
+        if node.kind == "list":
+            return self.list(node, shaped, path)
+        chosen = max(shaped, key=self.weight)
+        self.note_conflict(chosen, shaped, path)
+        return self.leaf(chosen, path)
+
+    def list(self, node: Node, candidates: Sequence[_Candidate], path: Path) -> list[Any]:
+        records: list[list[_Candidate]] = []
+        for one in candidates:
+            for index, item in enumerate(one.value):
+                found = _Candidate(one.part, (*one.path, index), item)
+                same = next((record for record in records if self.same_record(record[-1], found)), None)
+                if same is None:
+                    records.append([found])
+                else:
+                    same.append(found)
+        if not records:
+            self.leaf(candidates[0], path)
+        return [self.value(node.children[0], record, (*path, index)) for index, record in enumerate(records)]
+
+    def same_record(self, earlier: _Candidate, later: _Candidate) -> bool:
+        """Whether most of the leaves that both windows found stand at the same place; judged values have none."""
+        if earlier.part == later.part:
+            return False
+        first, second = self.boxes(earlier), self.boxes(later)
+        if not first and not second:
+            return bool(earlier.value == later.value)
+        shared = first.keys() & second.keys()
+        return 2 * sum(first[leaf] == second[leaf] for leaf in shared) > len(shared)
+
+    def boxes(self, one: _Candidate) -> dict[Path, frozenset[tuple[int, Box]]]:
+        depth = len(one.path)
+        return {
+            path[depth:]: frozenset((place.page, place.word.box) for place in traced.places)
+            for path, traced in self.parts[one.part].traced.items()
+            if path[:depth] == one.path and traced.places
+        }
+
+    def weight(self, one: _Candidate) -> tuple[bool, float]:
+        part = self.parts[one.part]
+        traced = part.traced.get(one.path)
+        return bool(traced and traced.places), part.confidences.get(one.path, 0.0)
+
+    def leaf(self, one: _Candidate, path: Path) -> Any:
+        part = self.parts[one.part]
+        if one.path in part.traced:
+            self.merged.traced[path] = part.traced[one.path]
+        if one.path in part.confidences:
+            self.merged.confidences[path] = part.confidences[one.path]
+        self.merged.origins[path] = (one.part, one.path)
+        return one.value
+
+    def note_conflict(self, chosen: _Candidate, candidates: Sequence[_Candidate], path: Path) -> None:
+        others = {str(one.value): one for one in candidates if " ".join(str(one.value).split()) != chosen.value}
+        others.pop(str(chosen.value), None)
+        if others:
+            said = ", ".join(f"{text!r}{self.page(one)}" for text, one in others.items())
+            self.merged.conflicts.append(
+                f"{path_name(path)} is {str(chosen.value)!r}{self.page(chosen)}; other parts of the document say {said}"
+            )
+
+    def page(self, one: _Candidate) -> str:
+        traced = self.parts[one.part].traced.get(one.path)
+        return f" (page {traced.places[0].page})" if traced and traced.places else ""

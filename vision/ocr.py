@@ -24,7 +24,7 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Text:
-    """A line of text, its box, how sure its reader was, and its corners clockwise from where the line begins, if known."""
+    """A line of text, its box, how sure its reader was, and its corners clockwise from where it begins, if known."""
 
     text: str
     box: Box

@@ -17,7 +17,7 @@ import click
 from dg_sglang.errors import DgError
 
 # Command -> module in this folder; the command object has the command's name.
-_COMMANDS = ("extract", "batch", "evaluate", "generate", "chart", "api", "serve", "grammar", "doctor")
+_COMMANDS = ("extract", "batch", "evaluate", "generate", "chart", "screenshot", "api", "serve", "grammar", "doctor")
 
 
 class _Commands(click.Group):

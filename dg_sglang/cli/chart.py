@@ -5,29 +5,22 @@ from pathlib import Path
 
 import click
 
-from dg_sglang.cli.shared import check_writable, dump, json_option
-from dg_sglang.errors import ConfigError
+from dg_sglang.cli.overlay import check_overlay, overlay_option, save_overlay
+from dg_sglang.cli.shared import dump, json_option
 
 
 @click.command()
 @click.argument("image", type=click.Path(path_type=Path))
-@click.option("--overlay", type=click.Path(path_type=Path), help="Also draw what was read on the picture, as PNG.")
+@overlay_option
 @json_option
 def chart(image: Path, overlay: Path | None, as_json: bool) -> None:
     """Read a bar, line, scatter or pie chart from IMAGE by its text and its pixels; no model is involved."""
     from dg_sglang.vision.charts import analyze_chart
 
-    if overlay is not None:
-        check_writable("--overlay", overlay, image)
+    check_overlay(overlay, image)
     read = analyze_chart(image)
-    if overlay is not None:
-        from dg_sglang.vision.charts.overlay import draw_chart
-        from dg_sglang.vision.images import load_image
-
-        try:
-            draw_chart(load_image(image), read).save(overlay, "PNG")
-        except OSError as error:
-            raise ConfigError(f"--overlay {overlay} can't be written: {error.strerror}") from error
+    points = ((series.name, point) for series in read.series for point in series.points)
+    save_overlay(overlay, image, ((point.box, name or "", f"{point.y:.4g}") for name, point in points if point.box))
     if as_json:
         click.echo(dump(read.model_dump(), sys.stdout.encoding))
         return

@@ -24,6 +24,11 @@ class Ink:
         """The difference in lightness, 0 to 255."""
         return float(abs(_lightness(self.letters) - _lightness(self.ground)))
 
+    @property
+    def is_chromatic(self) -> bool:
+        """Whether the letters are neither black, white nor grey."""
+        return int(np.ptp(self.letters)) > _CLEAR
+
 
 def crop(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.int16]:
     """The part of a picture in a box, at least one pixel, as signed levels."""
@@ -50,13 +55,18 @@ def common(colours: NDArray[np.int16]) -> NDArray[np.int16]:
 
 
 def is_underlined(pixels: NDArray[np.uint8], box: Box, colours: Ink) -> bool:
-    """Whether a line in the colour of the letters runs under most of them."""
+    """Whether a line in the colour of the letters runs under them, though descenders may cut it.
+
+    Under grey letters it must run on: the feet of letters with serifs make a broken one.
+    """
     height, width = box[3] - box[1], box[2] - box[0]
-    part = crop(pixels, (box[0], box[3] - 0.35 * height, box[2], box[3] + 0.2 * height))
+    part = crop(pixels, (box[0] + 1, box[3] - 0.35 * height, box[2] - 2, box[3] + 0.2 * height))
     reach = max(_CLEAR, np.abs(colours.letters - colours.ground).max() * 0.5)
     same = np.abs(part - colours.letters).max(2) < reach
-    least = max(0.25 * width, min(height, 0.7 * width))
-    rows = [row for row in same if row.mean() > 0.7 and _longest_run(row) >= least]
+    share, least = (
+        (0.6, max(0.25 * width, min(0.7 * height, 0.5 * width))) if colours.is_chromatic else (0.7, 0.6 * width)
+    )
+    rows = [row for row in same if row.mean() > share and _longest_run(row) >= least]
     return 0 < len(rows) <= max(2, 0.2 * height)
 
 

@@ -12,8 +12,9 @@ from dg_sglang.vision.ocr import Text
 from dg_sglang.vision.screens.ink import crop, ink
 
 _ABOVE = frozenset("bdfhkltij0123456789!?()[]{}/\\|&%$€£#@'\"")
-_BELOW = frozenset("gjpqy,;()[]{}/|Qç")
-_X_HEIGHT, _CAPITAL, _DESCENT = 0.55, 0.74, 0.21  # of the font's size, in common fonts
+_BELOW = frozenset("gjpqy,;()[]{}/|QJç")
+_HIGHER = frozenset("ÀÁÂÃÄÅÈÉÊËÌÍÎÏÒÓÔÕÖÙÚÛÜÝÑŠŽČ")
+_X_HEIGHT, _CAPITAL, _DESCENT, _ACCENT = 0.55, 0.74, 0.21, 0.17  # of the font's size, in common fonts
 _GAP = 0.85  # of the font's size, from which a gap parts two lines; a space has a third
 
 
@@ -25,9 +26,10 @@ def prepare(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> list[Text]:
 def font_size(pixels: NDArray[np.uint8], text: Text) -> float:
     """Of a line, in pixels: by the height of its ink and by which letters reach above and below."""
     rows = np.flatnonzero(_drawn(pixels, text).any(1))
-    height = float(rows[-1] - rows[0] + 1) if len(rows) else text.height
+    height = float(rows[-1] - rows[0]) if len(rows) else text.height  # the outermost rows are half covered
     tall = any(character in _ABOVE or character.isupper() for character in text.text)
-    return height / ((_CAPITAL if tall else _X_HEIGHT) + (_DESCENT if set(text.text) & _BELOW else 0.0))
+    share = (_CAPITAL if tall else _X_HEIGHT) + (_DESCENT if set(text.text) & _BELOW else 0.0)
+    return height / (share + (_ACCENT if set(text.text) & _HIGHER else 0.0))
 
 
 def _parts(pixels: NDArray[np.uint8], text: Text) -> list[Text]:

@@ -10,7 +10,8 @@ PixelBox = tuple[float, float, float, float]
 """(x0, y0, x1, y1) in pixels of the picture as displayed, origin at the top left corner."""
 
 Role = Literal[
-    "heading", "text", "link", "button", "textbox", "combobox", "checkbox", "radio", "tab", "table", "cell", "image", "box"
+    "heading", "text", "link", "button", "textbox", "combobox", "checkbox", "radio", "tab", "table", "cell", "image",
+    "box",
 ]  # fmt: skip
 """ARIA's names; "text" and "box" are what a line and a rectangle are called where nothing more is known."""
 

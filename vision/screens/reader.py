@@ -19,7 +19,7 @@ from dg_sglang.vision.screens.tabs import find_tabs
 from dg_sglang.vision.screens.ticks import read_tick
 from dg_sglang.vision.tables.find import Grid, aligned_grids, ruled_grids, stripes
 
-_LARGE = 1.22  # times the usual height of a line, from which it is a heading
+_LARGE = 1.17  # times the usual size of letters, from which a line is a heading
 _DRAWN = 2.5  # times the usual height: a single character as large as that is a drawing
 _ICON = 12.0  # pixels; smaller drawings are no pictures
 
@@ -182,13 +182,17 @@ def _read_boxes(draft: _Draft, regions: Sequence[Region]) -> None:
     for region in sorted(regions, key=lambda region: _area(region.box)):
         holds_others = any(other is not region and inside(other.box, region.box) for other in regions)
         own = draft.free(region.box)
+        if len(own) == 2 and len(draft.texts[own[1]].text) == 1:
+            arrow, own = own[1:], own[:1]  # an arrow may have been read as a letter
+        else:
+            arrow = []
         if holds_others or len(own) > 1:
             continue
         found = read_field(draft.pixels, region, [draft.texts[index] for index in own], draft.typical)
         label = _label_of(draft, region) if found and found[0] in ("textbox", "combobox") else None
-        if found is None or (found[1] == "empty" and label is None):
+        if found is None or (found[1] == "empty" and label is None) or (arrow and found[0] != "combobox"):
             continue
-        draft.used.update(own)
+        draft.used.update(own, arrow)
         fields.append(region)
         _add(draft, found[0], own, region.box, state=found[1], label=label)
     edges = [(one.box[0], one.box[2]) for one in draft.elements if one.role in ("textbox", "combobox")]

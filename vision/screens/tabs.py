@@ -50,6 +50,8 @@ def _rows(texts: Sequence[Text]) -> list[list[int]]:
     rows: list[list[int]] = []
     for index in sorted(range(len(texts)), key=lambda index: texts[index].box[0]):
         text = texts[index]
+        if len(text.text) < 2:  # a bullet
+            continue
         for row in rows:
             last = texts[row[-1]]
             if abs(last.y - text.y) < 0.3 * text.height and 0 < text.box[0] - last.box[2] < 5 * text.height:

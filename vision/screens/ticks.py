@@ -27,7 +27,7 @@ def read_tick(
     around = common(np.concatenate([crop(pixels, side).reshape(-1, 3) for side in sides]))
     part = crop(pixels, box)
     height, width = part.shape[:2]
-    drawn = np.abs(part - around).max(2) > _SAME / 3
+    drawn = _filled(np.abs(part - around).max(2) > _SAME / 3)
     corner = max(1, round(0.14 * min(height, width)))
     corners = [drawn[:corner, :corner], drawn[:corner, -corner:], drawn[-corner:, :corner], drawn[-corner:, -corner:]]
     is_round = all(one.mean() < 0.5 for one in corners) and _is_disc(drawn)
@@ -60,6 +60,12 @@ def read_tick(
     solid = (np.abs(part[ring] - rim).max(1) < _SAME).mean() > 0.7
     two = (np.abs(part[inner] - colour).max(1) < _SAME) | (np.abs(part[inner] - mark).max(1) < 2 * _SAME)
     return (kind, "checked") if solid and two.mean() > 0.8 else None
+
+
+def _filled(drawn: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """With what lies between the first and the last pixel of each row."""
+    after, before = np.logical_or.accumulate(drawn, 1), np.logical_or.accumulate(drawn[:, ::-1], 1)[:, ::-1]
+    return np.asarray(after & before)
 
 
 def _is_disc(drawn: NDArray[np.bool_]) -> bool:

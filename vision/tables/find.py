@@ -59,7 +59,7 @@ def ruled_grids(rectangles: Sequence[Box], texts: Sequence[Text]) -> list[Grid]:
 
 
 def aligned_grids(texts: Sequence[Text], *, among: Iterable[int] | None = None) -> list[Grid]:
-    """Tables without rules: three rows or more of two columns or more that line up at the left, the right or the middle.
+    """Tables without rules: three or more rows of two or more columns that line up at the left, right or middle.
 
     Args:
         texts: lines of text.

@@ -1,0 +1,40 @@
+"""`dg-sglang screenshot`: a picture of a screen in, its elements out."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from dg_sglang.cli.overlay import check_overlay, overlay_option, save_overlay
+from dg_sglang.cli.shared import dump, json_option
+
+
+@click.command()
+@click.argument("image", type=click.Path(path_type=Path))
+@overlay_option
+@json_option
+def screenshot(image: Path, overlay: Path | None, as_json: bool) -> None:
+    """List the elements on IMAGE, a screenshot, by its text and its pixels; no model is involved.
+
+    One line an element, in reading order, indented under what it lies in: role, state, text in quotes, box in pixels.
+    """
+    from dg_sglang.vision.screens import analyze_screenshot
+
+    check_overlay(overlay, image)
+    screen = analyze_screenshot(image)
+    marks = ((one.box, one.role, f"{index} {one.role}") for index, one in enumerate(screen.elements))
+    save_overlay(overlay, image, marks)
+    if as_json:
+        click.echo(dump(screen.model_dump(), sys.stdout.encoding))
+        return
+    from dg_sglang.report import printable
+
+    click.echo(f"screen of {screen.width} x {screen.height} pixels, {len(screen.elements)} elements")
+    depths: list[int] = []
+    for element in screen.elements:
+        depths.append(0 if element.parent is None else depths[element.parent] + 1)
+        words = [element.role, *([element.state] if element.state else [])]
+        words += [f'"{printable(element.text)}"'] if element.text else []
+        words += [f"[{printable(element.label)}]"] if element.label else []
+        place = ", ".join(f"{edge:.0f}" for edge in element.box)
+        click.echo(f"{'  ' * depths[-1]}{' '.join(words)}  ({place})")

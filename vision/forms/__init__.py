@@ -1,0 +1,1 @@
+"""Forms as typed data."""

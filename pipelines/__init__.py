@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from dg_sglang.pipelines.document import Document, Limits, load_document
     from dg_sglang.pipelines.evidence import Evidence
     from dg_sglang.pipelines.extraction import ExtractionResult, extract
+    from dg_sglang.pipelines.paging import PageExtraction, extract_pages
     from dg_sglang.pipelines.schemas import Invoice, Receipt, resolve_schema
 
 __all__ = [
@@ -17,9 +18,11 @@ __all__ = [
     "ExtractionResult",
     "Invoice",
     "Limits",
+    "PageExtraction",
     "Receipt",
     "extract",
     "extract_many",
+    "extract_pages",
     "load_document",
     "resolve_schema",
 ]
@@ -33,6 +36,8 @@ _MODULES = {
     "ExtractionResult": "extraction",
     "extract": "extraction",
     "extract_many": "batch.run",
+    "PageExtraction": "paging",
+    "extract_pages": "paging",
     "Invoice": "schemas",
     "Receipt": "schemas",
     "resolve_schema": "schemas",

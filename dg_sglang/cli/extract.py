@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +20,9 @@ from dg_sglang.cli.shared import (
     write,
 )
 
+if TYPE_CHECKING:
+    from dg_sglang.pipelines import PageExtraction
+
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
@@ -30,6 +34,7 @@ from dg_sglang.cli.shared import (
 @click.option(
     "--html", type=click.Path(path_type=Path), help="Also write a page that shows each value in the document."
 )
+@click.option("--per-page", is_flag=True, help="Take every page for a document of its own; print one result a page.")
 @json_option
 @click.option("--password", envvar="DG_SGLANG_PASSWORD", help="Of an encrypted PDF (or set DG_SGLANG_PASSWORD).")
 def extract(
@@ -40,6 +45,7 @@ def extract(
     seed: int | None,
     out: Path | None,
     html: Path | None,
+    per_page: bool,
     as_json: bool,
     password: str | None,
 ) -> None:
@@ -47,15 +53,24 @@ def extract(
     from dg_sglang import pipelines
     from dg_sglang.report import render_extraction
 
+    if per_page and html is not None:
+        raise click.UsageError("--html shows one result: leave it out, or --per-page")
     for option, path in (("--out", out), ("--html", html)):
         if path is not None:
             check_writable(option, path, file, Path(schema))
     target = pipelines.resolve_schema(schema)
     hide_weight_bar()
-    engine = None if url is None else load_engine(model, url)
-    result = pipelines.extract(
-        file, target, engine=engine, model=model, seed=seed, password=password, progress=progress
-    )
+    settings: dict[str, Any] = {
+        "engine": None if url is None else load_engine(model, url),
+        "model": model,
+        "seed": seed,
+        "password": password,
+        "progress": progress,
+    }
+    if per_page:
+        _per_page(list(pipelines.extract_pages(file, target, **settings)), out, as_json)
+        return
+    result = pipelines.extract(file, target, **settings)
     tree = result.to_json()
     if out is not None:
         write("--out", out, dump(tree, "utf-8"))
@@ -64,3 +79,17 @@ def extract(
 
         write("--html", html, review_html(tree, file, password=password))
     click.echo(dump(tree, sys.stdout.encoding) if as_json else render_extraction(result))
+
+
+def _per_page(pages: "list[PageExtraction]", out: Path | None, as_json: bool) -> None:
+    from dg_sglang.report import printable, render_extraction
+
+    tree = [page.to_json() for page in pages]
+    if out is not None:
+        write("--out", out, dump(tree, "utf-8"))
+    if as_json:
+        click.echo(dump(tree, sys.stdout.encoding))
+        return
+    for page in pages:
+        shown = render_extraction(page.result) if page.result else f"error: {printable(str(page.error))}"
+        click.echo(f"page {page.page}: {shown}")

@@ -46,6 +46,10 @@ class ChartError(InputError):
     """A picture is no chart that can be read, or lacks what its values could be read from."""
 
 
+class TableError(InputError):
+    """A picture shows no table that can be read."""
+
+
 class DocumentError(InputError):
     """A document can't be opened or read."""
 

@@ -18,7 +18,7 @@ from spoiled import SPOILS, spoil
 
 from dg_sglang.vision.screens import analyze_screenshot
 from dg_sglang.vision.screens.model import Element
-from dg_sglang.vision.screens.regions import overlap
+from dg_sglang.vision.geometry.regions import overlap
 
 
 def score(truth: list[MadeElement], read: list[Element], *, misses: list[str] | None = None) -> Counter:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dg_sglang.vision.geometry.ink import crop, ink
+from dg_sglang.vision.geometry.regions import Region
 from dg_sglang.vision.ocr import Text
-from dg_sglang.vision.screens.ink import crop, ink
 from dg_sglang.vision.screens.model import Role, State
-from dg_sglang.vision.screens.regions import Region
 
 _PALE = 0.66  # of the usual contrast, below which text in a field is a hint
 _GREY = 26  # levels between the channels of a colour, up to which fields are grey or white

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dg_sglang.vision.geometry.regions import inside
 from dg_sglang.vision.ocr import Box
 from dg_sglang.vision.screens.model import Element
-from dg_sglang.vision.screens.regions import inside
 
 _HOLDERS = ("box", "table", "image")
 

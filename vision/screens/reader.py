@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dg_sglang.vision.geometry.ink import ink, is_underlined
+from dg_sglang.vision.geometry.lines import font_size, prepare
+from dg_sglang.vision.geometry.regions import Region, find_pictures, find_regions, inside, overlap
 from dg_sglang.vision.ocr import Box, Text
 from dg_sglang.vision.screens.fields import Typical, read_field
-from dg_sglang.vision.screens.ink import ink, is_underlined
-from dg_sglang.vision.screens.lines import font_size, prepare
 from dg_sglang.vision.screens.model import Element, Screen
 from dg_sglang.vision.screens.order import in_order
-from dg_sglang.vision.screens.regions import Region, find_pictures, find_regions, inside, overlap
 from dg_sglang.vision.screens.tabs import find_tabs
 from dg_sglang.vision.screens.ticks import read_tick
-from dg_sglang.vision.tables.find import Grid, aligned_grids, ruled_grids, stripes
+from dg_sglang.vision.tables.find import Grid, find_grids
 
 _LARGE = 1.17  # times the usual size of letters, from which a line is a heading
 _DRAWN = 2.5  # times the usual height: a single character as large as that is a drawing
@@ -139,35 +139,14 @@ def _is_letter_part(box: Box, text: Text) -> bool:
 
 def _read_tables(draft: _Draft, regions: list[Region]) -> list[Region]:
     """Add tables and their cells; the regions that are no part of them."""
-    boxes = [region.box for region in regions]
-    grids = ruled_grids(boxes, draft.texts)
-    taken = {index for grid in grids for index in grid.texts}
-    homes: dict[Box | None, list[int]] = {}
-    striped = {box: stack[0] for stack in stripes(boxes) for box in stack}
-    for index, text in enumerate(draft.texts):
-        if index not in taken:
-            around = [box for box in boxes if inside((text.x, text.y, text.x, text.y), box, 0.0)]
-            home = min(around, key=_area, default=None)
-            homes.setdefault(striped.get(home, home) if home else None, []).append(index)
-    for among in homes.values():
-        grids += aligned_grids(draft.texts, among=among)
+    grids = find_grids([region.box for region in regions], draft.texts)
     for grid in grids:
-        _add_table(draft, grid, boxes)
-    return [region for region in regions if not any(inside(region.box, _table_box(grid, boxes), 4.0) for grid in grids)]
+        _add_table(draft, grid)
+    return [region for region in regions if not any(inside(region.box, grid.box, 4.0) for grid in grids)]
 
 
-def _table_box(grid: Grid, boxes: Sequence[Box]) -> Box:
-    """The grid's box; where its rows are stripes, theirs."""
-    x0, y0, x1, y1 = grid.box
-    for stack in stripes(boxes):
-        rows = [box for box in stack if box[1] < y1 and box[3] > y0 and box[0] <= x0 + 3 and box[2] >= x1 - 3]
-        if len(rows) > 1:
-            x0, y0, x1, y1 = min(x0, rows[0][0]), min(y0, rows[0][1]), max(x1, rows[0][2]), max(y1, rows[-1][3])
-    return x0, y0, x1, y1
-
-
-def _add_table(draft: _Draft, grid: Grid, boxes: Sequence[Box]) -> None:
-    _add(draft, "table", [], _table_box(grid, boxes))
+def _add_table(draft: _Draft, grid: Grid) -> None:
+    _add(draft, "table", [], grid.box)
     for place in grid.places:
         own = [index for index in place.texts if index not in draft.used]
         if own:

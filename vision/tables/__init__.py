@@ -1,1 +1,67 @@
 """Tables as typed data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dg_sglang.errors import TableError
+from dg_sglang.vision.images import load_image
+from dg_sglang.vision.ocr import read_lines
+
+if TYPE_CHECKING:
+    from dg_sglang.vision.tables.model import Table
+
+__all__ = ["read_table"]
+
+
+def read_table(image: object) -> Table:
+    """Read the largest table on a picture by its rules, or by its columns where it has none.
+
+    Without rules a table has three rows or more, a line of text a cell, and no empty rows.
+
+    Args:
+        image: a PIL image, a file's path, or an encoded file's bytes.
+
+    Returns:
+        The table, boxes in pixels of the picture; `method` is "geometry". `warnings` says if there are more tables.
+
+    Raises:
+        ImageError: it can't be read as an image, or RapidOCR isn't installed.
+        TableError: no table was found.
+    """
+    import numpy as np
+
+    from dg_sglang.vision.geometry.lines import prepare
+    from dg_sglang.vision.geometry.regions import find_regions
+    from dg_sglang.vision.level import level
+    from dg_sglang.vision.tables.find import find_grids
+    from dg_sglang.vision.tables.model import Cell, Table
+
+    pixels = np.asarray(load_image(image))
+    straight = level(pixels, read_lines(pixels))
+    lines = prepare(straight.pixels, straight.texts)
+    grids = find_grids([region.box for region in find_regions(straight.pixels)], lines)
+    if not grids:
+        raise TableError("no table was found: neither cells with rules around them nor three rows that line up")
+    grid = max(grids, key=lambda grid: len(grid.places))
+    cells = [
+        Cell(
+            text=" ".join(lines[index].text for index in place.texts),
+            row=place.row,
+            column=place.column,
+            row_span=place.rows,
+            column_span=place.columns,
+            box=straight.given_box(place.box),
+            confidence=min((lines[index].confidence for index in place.texts), default=None),
+        )
+        for place in grid.places
+    ]
+    others = len(grids) - 1
+    return Table(
+        rows=max(cell.row + cell.row_span for cell in cells),
+        columns=max(cell.column + cell.column_span for cell in cells),
+        cells=cells,
+        box=straight.given_box(grid.box),
+        method="geometry",
+        warnings=[f"the largest of {others + 1} tables: crop the picture to read another one"] if others else [],
+    )

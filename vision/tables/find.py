@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from dg_sglang.vision.ocr import Box, Text
@@ -36,6 +36,36 @@ class Grid:
     def texts(self) -> set[int]:
         """The indices of all of its lines of text."""
         return {index for place in self.places for index in place.texts}
+
+
+def find_grids(rectangles: Sequence[Box], texts: Sequence[Text]) -> list[Grid]:
+    """All tables: ruled ones, and aligned lines that stand in the same rectangle or in rows of rectangles.
+
+    `rectangles` leaves out the page itself where others are to count as places of their own.
+    """
+    grids = ruled_grids(rectangles, texts)
+    taken = {index for grid in grids for index in grid.texts}
+    homes: dict[Box | None, list[int]] = {}
+    stacks = stripes(rectangles)
+    striped = {box: stack[0] for stack in stacks for box in stack}
+    for index, text in enumerate(texts):
+        if index not in taken:
+            around = [box for box in rectangles if _within((text.x, text.y), box)]
+            home = min(around, key=_area, default=None)
+            homes.setdefault(striped.get(home, home) if home else None, []).append(index)
+    for among in homes.values():
+        grids += [replace(grid, box=_with_stripes(grid.box, stacks)) for grid in aligned_grids(texts, among=among)]
+    return grids
+
+
+def _with_stripes(box: Box, stacks: Sequence[Sequence[Box]]) -> Box:
+    """The box, or where its rows are stripes, theirs."""
+    x0, y0, x1, y1 = box
+    for stack in stacks:
+        rows = [row for row in stack if row[1] < y1 and row[3] > y0 and row[0] <= x0 + 3 and row[2] >= x1 - 3]
+        if len(rows) > 1:
+            return _around([box, *rows])
+    return box
 
 
 def ruled_grids(rectangles: Sequence[Box], texts: Sequence[Text]) -> list[Grid]:
@@ -160,6 +190,10 @@ def _span(low: float, high: float, edges: Sequence[float]) -> tuple[int, int]:
 def _around(boxes: Sequence[Box]) -> Box:
     x0, y0, x1, y1 = zip(*boxes, strict=True)
     return min(x0), min(y0), max(x1), max(y1)
+
+
+def _area(box: Box) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])
 
 
 def _middle(box: Box) -> tuple[float, float]:

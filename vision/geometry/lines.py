@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dg_sglang.vision.geometry.ink import crop, ink
 from dg_sglang.vision.ocr import Text
-from dg_sglang.vision.screens.ink import crop, ink
 
 _ABOVE = frozenset("bdfhkltij0123456789!?()[]{}/\\|&%$€£#@'\"")
 _BELOW = frozenset("gjpqy,;()[]{}/|QJç")

@@ -1,0 +1,1 @@
+"""What pixels and lines of text show by themselves: colours, rectangles, pictures, sizes of letters."""

@@ -1,0 +1,50 @@
+"""What a table says, as typed data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, Field
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PixelBox = tuple[float, float, float, float]
+"""(x0, y0, x1, y1) in pixels of the picture as displayed, origin at the top left corner."""
+
+
+class Cell(BaseModel):
+    """A cell: its text, lines joined by spaces; where it stands; how many rows and columns it takes."""
+
+    text: str
+    row: int = Field(ge=0)
+    column: int = Field(ge=0)
+    row_span: int = Field(default=1, ge=1)
+    column_span: int = Field(default=1, ge=1)
+    box: PixelBox | None = Field(default=None, description="of the cell where rules bound it, else of its text")
+    confidence: float | None = Field(default=None, description="how sure the reader of its text was")
+
+
+class Table(BaseModel):
+    """A table: its cells row by row. `method` says what read it: "model" or "geometry" (text recognition, pixels)."""
+
+    rows: int
+    columns: int
+    cells: list[Cell]
+    box: PixelBox | None = None
+    method: Literal["model", "geometry"]
+    warnings: list[str] = []
+
+    def texts(self) -> list[list[str]]:
+        """Row by row; a cell that takes several places stands in the first, "" in the others and where none is."""
+        grid = [[""] * self.columns for _ in range(self.rows)]
+        for cell in self.cells:
+            grid[cell.row][cell.column] = cell.text
+        return grid
+
+    def to_dataframe(self, *, header: bool = True) -> pd.DataFrame:
+        """`texts()` as a pandas DataFrame, the first row as the columns' names unless told otherwise. Needs pandas."""
+        import pandas as pd
+
+        rows = self.texts()
+        return pd.DataFrame(rows[1:], columns=rows[0]) if header else pd.DataFrame(rows)

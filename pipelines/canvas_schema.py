@@ -12,7 +12,7 @@ from dg_sglang.pipelines.schema_tree import Node
 
 SOURCE = "document"
 """Name of the document among the grammar's sources."""
-SPAN_KINDS = ("date", "number", "currency")
+SPAN_KINDS = ("date", "datetime", "time", "number", "currency")
 """Kinds whose pieces are found beforehand, rather than any piece between word boundaries."""
 MOST_COUNTED = 20
 """Items are counted on the canvas up to here (each count costs a copy of the item's states); validation checks more."""
@@ -72,12 +72,16 @@ def leaf_schema(node: Node, available: Collection[str]) -> dict[str, Any]:
     """The same without the null that an optional field may be."""
     if node.kind == "object":
         schema = canvas_schema(node.children, available)
+    elif node.kind == "union":
+        options = [one for child in node.children if (one := _schema(child, available)) != {"type": "null"}]
+        schema = {"anyOf": options} if options else {"type": "null"}
     elif node.kind == "boolean":
         schema = {"type": "boolean"}
     elif node.kind == "choice":
         schema = {"enum": [text for text, _ in node.choices]}
     elif node.kind == "free":
         schema = {"type": "string", "minLength": max(node.min_length, 1)} | _maximum(node)
+        schema |= {word: check for word, check in node.checks.items() if word == "format"}
     elif node.kind in SPAN_KINDS:
         kind = piece_kind(node)
         if kind not in available:

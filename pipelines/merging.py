@@ -10,7 +10,7 @@ from typing import Any
 
 from dg_sglang.pipelines.document import Box
 from dg_sglang.pipelines.evidence import Path, Traced
-from dg_sglang.pipelines.reading import path_name
+from dg_sglang.pipelines.reading import alternative, path_name
 from dg_sglang.pipelines.schema_tree import Node
 
 
@@ -78,6 +78,8 @@ class _Merger:
         }
 
     def value(self, node: Node, candidates: Sequence[_Candidate], path: Path) -> Any:
+        if node.kind == "union":
+            return self.union(node, candidates, path)
         kinds: dict[str, type] = {"object": Mapping, "list": list}
         stated = [one for one in candidates if one.value is not None and one.value != ""]
         shaped = [one for one in stated if isinstance(one.value, kinds.get(node.kind, str | int | float))]
@@ -90,6 +92,14 @@ class _Merger:
         chosen = max(shaped, key=self.weight)
         self.note_conflict(chosen, shaped, path)
         return self.leaf(chosen, path)
+
+    def union(self, node: Node, candidates: Sequence[_Candidate], path: Path) -> Any:
+        """Only windows that chose the same alternative as the first one to choose have something to join."""
+        chosen = [(alternative(node, one.value), one) for one in candidates if one.value is not None]
+        first = next((kind for kind, _ in chosen if kind is not None), None)
+        if first is None:
+            return self.leaf(candidates[0], path)
+        return self.value(first, [one for kind, one in chosen if kind == first], path)
 
     def list(self, node: Node, candidates: Sequence[_Candidate], path: Path) -> list[Any]:
         records: list[list[_Candidate]] = []

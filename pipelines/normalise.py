@@ -4,18 +4,21 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, time
 from decimal import Decimal
 from typing import Literal
 
 from dg_sglang.pipelines.currencies import find_currencies, read_currency
 from dg_sglang.pipelines.dates import DateOrder, find_dates, order_shown_by, read_date
 from dg_sglang.pipelines.numbers import DecimalMark, find_numbers, mark_shown_by, read_number
+from dg_sglang.pipelines.times import find_datetimes, find_times, read_datetime, read_time
 
-StatedKind = Literal["text", "date", "number", "currency"]
+StatedKind = Literal["text", "date", "datetime", "time", "number", "currency"]
 
 FINDERS: dict[str, Callable[[str], Iterator[tuple[int, int]]]] = {
     "date": find_dates,
+    "datetime": find_datetimes,
+    "time": find_times,
     "number": find_numbers,
     "currency": find_currencies,
 }
@@ -79,18 +82,22 @@ def conventions_of(text: str) -> Conventions:
 
 
 def pieces(text: str, kind: str) -> list[str]:
-    """The distinct pieces of `text` that look like a "date", "number" or "currency", in order of appearance."""
+    """The distinct pieces of `text` that look like one of a kind of `FINDERS`, in order of appearance."""
     return list(dict.fromkeys(" ".join(text[start:end].split()) for start, end in FINDERS[kind](text)))
 
 
-def normalise(raw: str, kind: StatedKind, conventions: Conventions) -> str | date | Decimal:
-    """The typed value of a stated leaf: text as it is, a date, a Decimal, or a currency's ISO code.
+def normalise(raw: str, kind: StatedKind, conventions: Conventions) -> str | date | time | Decimal:
+    """The typed value of a stated leaf: text as it is, a date, a datetime, a time, a Decimal, or a currency's ISO code.
 
     Raises:
         ValueError: `raw` is not of this kind, or has several readings and the document doesn't settle which.
     """
     if kind == "date":
         return read_date(raw, conventions.date_order)
+    if kind == "datetime":
+        return read_datetime(raw, conventions.date_order)
+    if kind == "time":
+        return read_time(raw)
     if kind == "number":
         return read_number(raw, conventions.decimal_mark)
     if kind == "currency":

@@ -24,6 +24,8 @@ _TYPICAL = {
     "text": '"Musterfirma Handels GmbH & Co. KG"',
     "free": '"Invoice for the delivery of office supplies in March"',
     "date": '"31 December 2024"',
+    "datetime": '"31 December 2024, 10:30 AM"',
+    "time": '"10:30 AM"',
     "number": '"1.234,56"',
     "currency": '"EUR"',
     "boolean": "false",
@@ -140,6 +142,8 @@ def _typical_answer(node: Node) -> str:
     if node.kind == "list":
         items = [_typical_answer(node.children[0])] * max(1, min(node.min_items, MOST_COUNTED))
         return f"[{','.join(items)}]"
+    if node.kind == "union":
+        return max(map(_typical_answer, node.children), key=len)
     if node.kind == "choice":
         return f'"{max((text for text, _ in node.choices), key=len)}"'
     return _TYPICAL[node.kind]

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["text", "date", "number", "currency", "boolean", "choice", "object", "list"]
+Kind = Literal["text", "date", "datetime", "time", "number", "currency", "boolean", "choice", "object", "list", "union"]
 
 INSTRUCTION = "Extract the fields as JSON. Copy values as the document writes them; null if it does not state them."
-_NAMES = {"boolean": "true or false", "object": "object"}
+_NAMES = {"boolean": "true or false", "datetime": "date and time"}
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,7 @@ class Field:
     """One field of the canvas schema, as the prompt shows it.
 
     `children` holds an object's fields, or the single item of a list (whose own name is empty).
+    A "union" has its alternatives there, which have no names either.
     `choices` holds the JSON strings that a "choice" field may take.
     """
 
@@ -28,6 +29,8 @@ class Field:
 def _type_name(field: Field) -> str:
     if field.kind == "choice":
         return "one of " + " | ".join(field.choices)
+    if field.kind == "union":
+        return " or ".join(_type_name(child) for child in field.children)
     if field.kind == "list":
         item = field.children[0]
         return "list of " + ("objects" if item.kind == "object" else _type_name(item))
@@ -45,6 +48,10 @@ def _lines(fields: Sequence[Field], depth: int) -> Iterator[str]:
             nested = nested[0].children
         if nested and nested[0].name:
             yield from _lines(nested, depth + 1)
+        alternatives = [child.children for child in nested if field.kind == "union" and child.kind == "object"]
+        for number, children in enumerate(alternatives, 1):
+            yield f"{'  ' * (depth + 1)}object {number}:"
+            yield from _lines(children, depth + 2)
 
 
 def render_fields(fields: Sequence[Field]) -> str:

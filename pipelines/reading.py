@@ -2,13 +2,13 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date
+from dataclasses import dataclass, field, replace
+from datetime import date, time
 from decimal import Decimal
 from typing import Any
 
 from dg_sglang.pipelines.evidence import Claim, Evidence, Path, Traced
-from dg_sglang.pipelines.normalise import Conventions, normalise
+from dg_sglang.pipelines.normalise import FINDERS, Conventions, normalise
 from dg_sglang.pipelines.schema_tree import Node
 
 _MISSING = object()
@@ -70,7 +70,58 @@ def claims(nodes: Sequence[Node], answer: Mapping[str, Any], path: Path = ()) ->
     return found
 
 
+def alternative(node: Node, value: Any, conventions: Conventions | None = None) -> Node | None:
+    """The first of a union's alternatives that an answer's `value` fits; the node itself where it is no union.
+
+    Two objects are told apart by their keys and by the values that their choices allow; of texts, a date, a number or a
+    currency must read as one, whatever `conventions` make of it.
+    """
+    if node.kind != "union":
+        return node
+    fitting = next((child for child in node.children if _fits(child, value, conventions or Conventions())), None)
+    return fitting and replace(fitting, name=node.name, nullable=node.nullable, required=node.required)
+
+
+def _fits(node: Node, value: Any, conventions: Conventions) -> bool:
+    if node.kind == "object":
+        return (
+            isinstance(value, Mapping)
+            and value.keys() <= {child.name for child in node.children}
+            and all(child.name in value for child in node.children if child.required)
+            and all(
+                _fits(child, value[child.name], conventions)
+                for child in node.children
+                if child.kind in ("choice", "boolean") and value.get(child.name) is not None
+            )
+        )
+    if node.kind == "list":
+        return isinstance(value, list)
+    if node.kind == "boolean" or isinstance(value, bool):
+        return node.kind == "boolean" and isinstance(value, bool)
+    if node.kind == "choice":
+        return any(text == str(value) for text, _ in node.choices)
+    if not isinstance(value, str | int | float):
+        return False
+    if node.kind in FINDERS:
+        text = " ".join(str(value).split())
+        whole = (0, len(text)) in FINDERS[node.kind](text)
+        return whole and not (node.number_type == "integer" and _fraction(text, conventions))
+    return isinstance(value, str)
+
+
+def _fraction(text: str, conventions: Conventions) -> bool:
+    """Whether a number certainly has decimals."""
+    try:
+        value = normalise(text, "number", conventions)
+    except ValueError:
+        return False
+    return isinstance(value, Decimal) and value != value.to_integral_value()
+
+
 def _claims_of(node: Node, value: Any, path: Path) -> list[Claim]:
+    if node.kind == "union":
+        chosen = alternative(node, value)
+        return _claims_of(chosen, value, path) if chosen else []
     if node.kind == "object" and isinstance(value, Mapping):
         return claims(node.children, value, path)
     if node.kind == "list" and isinstance(value, list):
@@ -101,6 +152,11 @@ class _Reader:
         return values, evidence
 
     def node(self, node: Node, raw: Any, path: Path) -> tuple[Any, Any]:
+        if node.kind == "union" and raw is not None and raw != "":
+            chosen = alternative(node, raw, self.conventions)
+            if chosen is None:
+                return self.absent(node, path, f"{raw!r} is none of the union's alternatives", raw)
+            return self.node(chosen, raw, path)
         if node.kind == "object":
             if isinstance(raw, Mapping):
                 return self.object(node.children, raw, path)
@@ -148,8 +204,8 @@ class _Reader:
             if str(raw) not in choices:
                 raise ValueError(f"{raw!r} is none of {', '.join(map(repr, choices))}")
             return choices[str(raw)]
-        if node.kind in ("date", "number", "currency"):
-            value = normalise(str(raw), node.kind, self.conventions)
+        if node.kind in FINDERS:
+            value = normalise(str(raw), node.kind, self.conventions)  # type: ignore[arg-type]
             return _number(node, value) if isinstance(value, Decimal) else value
         return str(raw)
 
@@ -160,7 +216,7 @@ class _Reader:
             return Evidence("none", confidence=confidence)
         if not traced.places:
             return Evidence("none", str(raw), confidence=confidence)
-        computed = node.kind in ("date", "number", "currency")
+        computed = node.kind in FINDERS
         return Evidence(
             match="fuzzy" if traced.fuzzy else "normalised" if computed else "exact",
             verbatim=str(raw),
@@ -180,11 +236,11 @@ def _number(node: Node, value: Decimal) -> Decimal | float | int:
 
 
 def to_json_value(value: Any) -> Any:
-    """The same tree with dates in ISO form and Decimals as numbers."""
+    """The same tree with dates and times in ISO form and Decimals as numbers."""
     if isinstance(value, Mapping):
         return {key: to_json_value(one) for key, one in value.items()}
     if isinstance(value, list):
         return [to_json_value(one) for one in value]
-    if isinstance(value, date):
+    if isinstance(value, date | time):
         return value.isoformat()
     return float(value) if isinstance(value, Decimal) else value

@@ -5,7 +5,7 @@ from typing import Any
 
 from dg_sglang.pipelines.canvas_schema import leaf_schema
 from dg_sglang.pipelines.evidence import Path
-from dg_sglang.pipelines.reading import Failure
+from dg_sglang.pipelines.reading import Failure, alternative
 from dg_sglang.pipelines.schema_tree import Node
 
 Tried = Mapping[Path, Sequence[Any]]
@@ -49,6 +49,7 @@ def _held(node: Node, value: Any, path: Path, tried: Tried, available: Collectio
     if path in tried:
         other = {**leaf_schema(node, available), "not": {"enum": list(tried[path])}}
         return {"anyOf": [other, {"type": "null"}]} if node.optional else other
+    node = alternative(node, value) or node
     if isinstance(value, Mapping) and node.kind == "object":
         return _object(node.children, value, path, tried, available)
     if isinstance(value, list) and node.kind == "list" and value:

@@ -6,8 +6,11 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
+from dg_sglang.pipelines.user_schema import escape, json_schema_of
 
-NodeKind = Literal["text", "date", "number", "currency", "free", "boolean", "choice", "object", "list"]
+NodeKind = Literal[
+    "text", "date", "datetime", "time", "number", "currency", "free", "boolean", "choice", "object", "list", "union"
+]
 NumberType = Literal["decimal", "float", "integer"]
 
 _ANNOTATIONS = frozenset(
@@ -28,8 +31,9 @@ _USED = {
     "array": frozenset({"items", "minItems", "maxItems"}),
     "object": frozenset({"properties", "required", "additionalProperties"}),
 }
-_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
-"""pydantic's names of a Decimal's bounds, which its JSON Schema lacks."""
+_STATED = frozenset({"text", "date", "datetime", "time", "number", "currency"})
+_FORMAT_KINDS: dict[str, NodeKind] = {"date": "date", "date-time": "datetime", "time": "time", "duration": "free"}
+"""Kinds that a format decides. No document writes a duration in ISO 8601: it is judged, under the format's grammar."""
 _CHECKABLE_FORMATS = frozenset(
     {"email", "idn-email", "hostname", "uri", "uri-reference", "uuid", "ipv4", "ipv6", "iri"}
 )
@@ -43,11 +47,12 @@ class Node:
     Attributes:
         name: the property's name (a pydantic field's alias, where it has one); empty for list items and the root.
         pointer: JSON pointer of the subschema.
-        kind: "text", "date", "number", "currency" are stated in the document; "boolean", "choice", "free" are judged.
+        kind: "text", "date", "datetime", "time", "number", "currency" are stated in the document; "boolean", "choice",
+            "free" are judged; a "union" is one of its children.
         nullable: the schema allows null. required: the key must be there.
         checks: the keywords that restrict a leaf's value beyond its type: bounds, pattern, format.
         choices: for "choice", what the model writes and what it stands for.
-        children: an object's properties, or a list's single item.
+        children: an object's properties, a list's single item, or a union's alternatives, the plainest text last.
     """
 
     name: str
@@ -68,7 +73,7 @@ class Node:
     @property
     def stated(self) -> bool:
         """Whether the value is a piece of the document."""
-        return self.kind in ("text", "date", "number", "currency")
+        return self.kind in _STATED
 
     @property
     def optional(self) -> bool:
@@ -90,14 +95,9 @@ def schema_tree(schema: Any) -> Node:
         InvalidSchemaError: the schema is malformed.
         UnsupportedSchemaError: it asks for something that can't be extracted; names the keyword and the JSON pointer.
     """
-    if isinstance(schema, type) and hasattr(schema, "model_json_schema"):
-        schema = _model_schema(schema)
-    elif isinstance(schema, Mapping):
-        _check_json_schema(schema)
-    else:
-        raise InvalidSchemaError(f"a schema must be a pydantic model class or a JSON Schema dict, not {schema!r}")
+    schema, own_decimals = json_schema_of(schema)
     try:
-        root = _Reader(schema).node("", schema, "", ())
+        root = _Reader(schema, own_decimals=own_decimals).node("", schema, "", ())
     except RecursionError as error:
         raise InvalidSchemaError("the schema is nested too deeply") from error
     if root.kind != "object" or root.nullable:
@@ -105,39 +105,10 @@ def schema_tree(schema: Any) -> Node:
     return root
 
 
-def _model_schema(model: type[Any]) -> dict[str, Any]:
-    from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-
-    class _StatedDecimals(GenerateJsonSchema):
-        """A Decimal is a number. (pydantic: number or string, differently from version to version.)"""
-
-        def decimal_schema(self, schema: Any) -> JsonSchemaValue:
-            bounds = {word: schema[key] for key, word in _BOUNDS.items() if schema.get(key) is not None}
-            return {"type": "number", "x-kind": "decimal"} | {word: float(bound) for word, bound in bounds.items()}
-
-    try:
-        return dict(model.model_json_schema(mode="validation", schema_generator=_StatedDecimals))
-    except Exception as error:  # pydantic's own errors, and whatever the model's hooks raise
-        raise InvalidSchemaError(f"{model.__name__} has no JSON Schema: {error}") from error
-
-
-def _check_json_schema(schema: Mapping[str, Any]) -> None:
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import validator_for
-
-    validator = validator_for(schema)
-    try:
-        validator.check_schema(schema)
-    except SchemaError as error:
-        pointer = "".join(f"/{_escape(str(part))}" for part in error.absolute_path)
-        raise InvalidSchemaError(error.message, pointer=pointer) from error
-    except RecursionError as error:
-        raise InvalidSchemaError("the schema is nested too deeply") from error
-
-
 class _Reader:
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self.root = root
+    def __init__(self, root: Mapping[str, Any], *, own_decimals: bool) -> None:
+        """`own_decimals`: no Decimal hides behind "number or string"."""
+        self.root, self.own_decimals = root, own_decimals
 
     def node(self, name: str, schema: Any, at: str, refs: tuple[str, ...]) -> Node:
         """`at` is the JSON pointer of `schema`, `refs` the references being followed."""
@@ -157,9 +128,10 @@ class _Reader:
         if "allOf" in used and len(schema["allOf"]) == 1:
             self._refuse(used - {"allOf"}, at, "is not supported beside allOf")
             return self.node(name, schema["allOf"][0], f"{at}/allOf/0", refs)
-        if "anyOf" in used:
-            self._refuse(used - {"anyOf", "x-kind"}, at, "is not supported beside anyOf")
-            return self._any_of(name, schema, at, refs)
+        for word in ("anyOf", "oneOf"):
+            if word in used:
+                self._refuse(used - {word, "x-kind", "discriminator"}, at, f"is not supported beside {word}")
+                return self._any_of(name, schema, word, at, refs)
         if "enum" in used or "const" in used:
             self._refuse(used - {"enum", "const", "type"}, at, "is not supported beside enum")
             return self._choice(name, schema.get("enum", [schema.get("const")]), at)
@@ -170,14 +142,14 @@ class _Reader:
         types = [declared] if isinstance(declared, str) else list(declared or ())
         nullable = "null" in types and len(types) > 1
         types = [one for one in types if one != "null" or not nullable]
-        if len(types) != 1 or types[0] == "null":
+        if not types or types[0] == "null":
             self._refuse(used - {"type"}.union(*_USED.values(), *_CHECKED_AFTER.values()), at, "is not supported")
-            message = (
-                "one type is needed (besides null)"
-                if types
-                else "the schema doesn't say what to extract; name the type"
-            )
+            message = "the schema doesn't say what to extract; name the type"
             raise UnsupportedSchemaError(message, pointer=at, keyword="type")
+        if len(types) > 1:
+            self._refuse(used - {"type"}.union(*_USED.values(), *_CHECKED_AFTER.values()), at, "is not supported")
+            options = [(f"{at}/type/{i}", _only(schema, one)) for i, one in enumerate(types)]
+            return self._union(name, options, refs, nullable=nullable)
         kind = "number" if types[0] == "integer" else types[0]
         self._refuse(used - {"type"} - _USED.get(kind, frozenset()) - _CHECKED_AFTER[kind], at, "is not supported")
         if kind == "object":
@@ -204,7 +176,7 @@ class _Reader:
         if missing := [key for key in required if key not in properties]:
             raise InvalidSchemaError(f"{missing[0]!r} is required but not declared in properties", pointer=at)
         children = (
-            replace(self.node(key, value, f"{at}/properties/{_escape(key)}", refs), required=key in required)
+            replace(self.node(key, value, f"{at}/properties/{escape(key)}", refs), required=key in required)
             for key, value in properties.items()
         )
         return Node(name, at, "object", children=tuple(children))
@@ -232,8 +204,8 @@ class _Reader:
             message = f"{asked!r} is not a kind of string; use text, currency or free"
             raise UnsupportedSchemaError(message, pointer=at, keyword="x-kind")
         kind = kinds[asked]
-        if text_format == "date":
-            kind = "date"
+        if text_format in _FORMAT_KINDS:
+            kind = _FORMAT_KINDS[text_format]
         elif text_format is not None and text_format not in _CHECKABLE_FORMATS:
             message = f"the format {text_format!r} can't be read off a document yet; use a plain string"
             raise UnsupportedSchemaError(message, pointer=at, keyword="format")
@@ -256,20 +228,33 @@ class _Reader:
                 raise UnsupportedSchemaError(message, pointer=at, keyword="enum")
         return Node(name, at, "choice", choices=tuple(choices.items()), nullable=None in values)
 
-    def _any_of(self, name: str, schema: Mapping[str, Any], at: str, refs: tuple[str, ...]) -> Node:
-        options = schema["anyOf"]
+    def _any_of(self, name: str, schema: Mapping[str, Any], word: str, at: str, refs: tuple[str, ...]) -> Node:
+        options = schema[word]
         kept = [(i, one) for i, one in enumerate(options) if not _is_null(one)]
         nullable = len(kept) < len(options)
         types = [one.get("type") if isinstance(one, Mapping) else None for _, one in kept]
-        if len(kept) == 2 and "number" in types and set(types) <= {"number", "integer", "string"}:
+        as_number = {"number", "integer"} if self.own_decimals else {"number", "integer", "string"}
+        if len(kept) == 2 and "number" in types and set(types) <= as_number:
             kept = [kept[types.index("number")]]  # int | float, and pydantic's Decimal: number or numeric string
-        if len(kept) != 1:
-            raise UnsupportedSchemaError("only X or null is supported, no other union", pointer=at, keyword="anyOf")
+        if not kept:
+            raise UnsupportedSchemaError("nothing but null is left to extract", pointer=at, keyword=word)
+        if len(kept) > 1:
+            return self._union(name, [(f"{at}/{word}/{i}", one) for i, one in kept], refs, nullable=nullable)
         index, option = kept[0]
         if "x-kind" in schema:  # pydantic puts an optional field's extras beside anyOf
             option = {**option, "x-kind": schema["x-kind"]}
-        node = self.node(name, option, f"{at}/anyOf/{index}", refs)
+        node = self.node(name, option, f"{at}/{word}/{index}", refs)
         return replace(node, nullable=node.nullable or nullable)
+
+    def _union(self, name: str, options: Sequence[tuple[str, Any]], refs: tuple[str, ...], *, nullable: bool) -> Node:
+        alternatives: list[Node] = []
+        for pointer, option in options:
+            node = self.node("", option, pointer, refs)
+            nullable = nullable or node.nullable
+            node = replace(node, nullable=False)
+            alternatives += node.children if node.kind == "union" else [node]
+        alternatives.sort(key=lambda node: node.kind in ("text", "free"))  # what fits anything is tried last
+        return Node(name, options[0][0].rpartition("/")[0], "union", children=tuple(alternatives), nullable=nullable)
 
     def _follow(self, reference: Any, at: str, refs: tuple[str, ...]) -> tuple[Any, tuple[str, ...]]:
         if not isinstance(reference, str) or not reference.startswith("#"):
@@ -292,13 +277,16 @@ class _Reader:
             raise UnsupportedSchemaError(f"{keyword!r} {why} for extraction", pointer=at, keyword=keyword)
 
 
+def _only(schema: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """What a schema of several types says of one of them."""
+    family = "number" if kind == "integer" else kind
+    words = _USED.get(family, frozenset()) | _CHECKED_AFTER.get(family, frozenset())
+    return {"type": kind} | {word: schema[word] for word in words if word in schema}
+
+
 def _is_null(schema: Any) -> bool:
     return isinstance(schema, Mapping) and schema.get("type") == "null"
 
 
 def _number_text(value: float | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _escape(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")

@@ -24,7 +24,7 @@ class Order(BaseModel):
 
 
 def accepts(answer: dict[str, Any], schema: Any = Order, spans: dict[str, list[str]] = SPANS) -> bool:
-    available = [kind for kind in SPAN_KINDS if spans[kind]]
+    available = [kind for kind in SPAN_KINDS if spans.get(kind)]
     canvas = canvas_schema(schema_tree(schema).children, available)
     grammar = compile_constraint(JsonSchema(canvas, sources={SOURCE: VerbatimSource(TEXT, spans)}))
     return grammar.accepts(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))

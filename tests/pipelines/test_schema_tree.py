@@ -127,6 +127,31 @@ def test_json_schema_spellings_of_null() -> None:
     }
 
 
+def test_unions_hold_their_alternatives_plain_text_last() -> None:
+    tree = fields(
+        {
+            "type": "object",
+            "properties": {
+                "types": {"type": ["string", "integer", "null"], "minimum": 3, "minLength": 2},
+                "nested": {"anyOf": [{"oneOf": [{"type": "string"}, {"type": "boolean"}]}, {"type": "null"}]},
+                "formats": {"oneOf": [{"type": "string", "format": one} for one in ("date", "date-time", "time")]},
+                "judged": {"type": "string", "format": "duration"},
+            },
+        }
+    )
+    assert {name: [child.kind for child in node.children] for name, node in tree.items()} == {
+        "types": ["number", "text"],
+        "nested": ["boolean", "text"],
+        "formats": ["date", "datetime", "time"],
+        "judged": [],
+    }
+    assert tree["types"].nullable
+    assert tree["nested"].nullable
+    number, text = tree["types"].children
+    assert (number.checks, text.min_length) == ({"minimum": 3}, 2)
+    assert tree["judged"].kind == "free"
+
+
 OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}}
 
 
@@ -135,15 +160,16 @@ OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}}
     [
         ({"type": "string"}, "", "type"),
         ({"type": "object"}, "", "properties"),
-        ({"a": {"type": ["string", "integer"]}}, "/a", "type"),
+        ({"a": {"type": "null"}}, "/a", "type"),
         ({"a": {}}, "/a", "type"),
         ({"a": True}, "/a", "type"),
         ({"a": {"type": "array"}}, "/a", "items"),
         ({"a": {"type": "array", "items": {"type": "string"}, "prefixItems": [{}]}}, "/a", "prefixItems"),
-        ({"a": {"anyOf": [{"type": "string"}, {"type": "boolean"}]}}, "/a", "anyOf"),
-        ({"a": {"oneOf": [{"type": "string"}]}}, "/a", "oneOf"),
+        ({"a": {"anyOf": [{"type": "null"}]}}, "/a", "anyOf"),
+        ({"a": {"oneOf": [{"type": "string"}, {"type": "array"}]}}, "/a/oneOf/1", "items"),
+        ({"a": {"oneOf": [{"type": "string"}], "anyOf": [{"type": "string"}]}}, "/a", "oneOf"),
         ({"a": {"type": "string", "not": {}}}, "/a", "not"),
-        ({"a": {"type": "string", "format": "date-time"}}, "/a", "format"),
+        ({"a": {"type": "string", "format": "regex"}}, "/a", "format"),
         ({"a": {"type": "string", "x-kind": "colour"}}, "/a", "x-kind"),
         ({"a": {"enum": [{"b": 1}]}}, "/a", "enum"),
         ({"a": {**OBJECT, "additionalProperties": {"type": "string"}}}, "/a", "additionalProperties"),

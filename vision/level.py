@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from dg_sglang.vision.ocr import Box, Text
 
-_LEAST, _MOST = 0.3, 12.0  # degrees; below nothing is gained, above it is no accident
-_AGREEING = 1.0  # degrees by which a line's slope may differ from the others'
-_LONG = 3.0  # times its height, for the slope of a line to be known
+_LEAST, _MOST = 0.2, 6.0  # degrees; below nothing is gained, above it is no accident
+_EDGE = 24  # levels between two rows
+_LEAST_EDGES = 300  # pixels, for a slope to be known
+_CLEARLY = 1.1  # times as sharp as level rows must turned ones be
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,9 @@ class Level:
 def level(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> Level:
     """Turn a picture, uint8 [height, width, 3], so that its lines of text run level.
 
-    New corners take the picture's most frequent edge colour. Lines that disagree about the slope leave it as it is.
+    New corners take the most frequent colour of the picture's first and last row.
     """
-    slope = _slope(texts)
+    slope = _slope(pixels, texts)
     if abs(slope) < _LEAST:
         return Level(pixels, tuple(texts))
     height, width = pixels.shape[:2]
@@ -54,30 +55,30 @@ def level(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> Level:
     return Level(np.asarray(turned, np.uint8), moved, np.asarray(cv2.invertAffineTransform(turn)))
 
 
-def _slope(texts: Sequence[Text]) -> float:
-    """In degrees, clockwise; 0 where most of the text has no common one."""
-    slopes, weights = [], []
+def _slope(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> float:
+    """The slope of the lines of text in degrees, clockwise: the one along which their edges fall into the fewest rows."""
+    grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY).astype(np.int16)
+    edges = np.zeros(grey.shape, np.bool_)
+    edges[1:] = np.abs(np.diff(grey, axis=0)) > _EDGE
+    letters = np.zeros(grey.shape, np.bool_)
     for text in texts:
-        if not text.corners or text.is_vertical:
-            continue
-        (ax, ay), (bx, by), (cx, cy), (dx, dy) = text.corners
-        across, down = np.hypot(bx - ax, by - ay), np.hypot(dx - ax, dy - ay)
-        if across > _LONG * down:
-            slopes.append(float(np.degrees(np.arctan2(by - ay + cy - dy, bx - ax + cx - dx))))
-            weights.append(float(across))
-    if not slopes:
+        if not text.is_vertical and len(text.text) > 1:
+            x0, y0, x1, y1 = (max(0, round(edge)) for edge in text.box)
+            letters[y0:y1, x0:x1] = edges[y0:y1, x0:x1]
+    ys, xs = np.nonzero(letters)
+    if len(xs) < _LEAST_EDGES:
         return 0.0
-    order = np.argsort(slopes)
-    total = np.cumsum(np.array(weights)[order])
-    middle = slopes[int(order[np.searchsorted(total, total[-1] / 2)])]
-    agreeing = [
-        (slope, weight) for slope, weight in zip(slopes, weights, strict=True) if abs(slope - middle) < _AGREEING
-    ]
-    weight = sum(weight for _, weight in agreeing)
-    if weight < 0.6 * total[-1]:
-        return 0.0
-    mean = sum(slope * weight for slope, weight in agreeing) / weight
-    return mean if abs(mean) <= _MOST else 0.0
+    level_score = _sharpness(xs, ys, 0.0)
+    rough = max(np.arange(-_MOST, _MOST + 0.01, 0.25), key=lambda degrees: _sharpness(xs, ys, degrees))
+    fine = max(np.arange(rough - 0.25, rough + 0.26, 0.05), key=lambda degrees: _sharpness(xs, ys, degrees))
+    return float(fine) if _sharpness(xs, ys, fine) > _CLEARLY * level_score else 0.0
+
+
+def _sharpness(xs: NDArray[np.intp], ys: NDArray[np.intp], degrees: float) -> float:
+    """How unevenly pixels fall into rows of a slope: the sum of the squares of their numbers."""
+    rows = np.round(ys - xs * np.tan(np.radians(degrees))).astype(np.intp)
+    counts = np.bincount(rows - rows.min())
+    return float((counts.astype(np.float64) ** 2).sum())
 
 
 def _moved(text: Text, turn: NDArray[np.float64]) -> Text:

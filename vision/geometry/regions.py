@@ -15,6 +15,7 @@ Pixels = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 
 _STEP = 5  # levels between two neighbours from which they are an edge on a clean picture
+_RIPPLED = 0.008  # share of pixels with small steps, from which a picture is no longer as it was drawn
 _LEAST_SIDE = 9  # pixels; smaller ones are parts of letters
 _FILL = 0.76  # of its box that a rectangle covers at least: pills and circles do, triangles don't
 _BORDER = 3  # pixels around a rectangle's edge that belong to it
@@ -129,8 +130,23 @@ def overlap(one: Box, other: Box) -> float:
     return common / (areas - common)
 
 
+def smoothed(pixels: Pixels) -> Pixels:
+    """Without the ripples of strong compression; a picture that has none comes back as it is."""
+    steps = _steps(pixels)
+    if ((steps > 0) & (steps <= 2 * _STEP)).mean() < _RIPPLED:
+        return pixels
+    return np.asarray(cv2.bilateralFilter(pixels, 5, 30.0, 2.0), np.uint8)
+
+
 def _edges(pixels: Pixels) -> Mask:
-    """Where a pixel differs from its neighbour to the right or below, in any channel, by more than the noise."""
+    """Where a pixel differs from a neighbour in any channel by more than the noise."""
+    steps = _steps(pixels)
+    noise = float(np.percentile(steps, 60))  # most of a screen is flat
+    return np.asarray(steps > max(_STEP, 3 * noise))
+
+
+def _steps(pixels: Pixels) -> NDArray[np.int16]:
+    """The largest difference from the four neighbours in any channel, [height, width]."""
     levels = pixels.astype(np.int16)
     steps = np.zeros(pixels.shape[:2], np.int16)
     across, down = np.abs(np.diff(levels, axis=1)).max(2), np.abs(np.diff(levels, axis=0)).max(2)
@@ -138,8 +154,7 @@ def _edges(pixels: Pixels) -> Mask:
     steps[:-1] = np.maximum(steps[:-1], down)
     steps[:, 1:] = np.maximum(steps[:, 1:], across)
     steps[1:] = np.maximum(steps[1:], down)
-    noise = float(np.percentile(steps, 60))  # most of a screen is flat
-    return np.asarray(steps > max(_STEP, 3 * noise))
+    return steps
 
 
 def _straight(contour: NDArray[np.int32], width: int, height: int) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dg_sglang.vision.geometry.ink import ink, is_underlined
 from dg_sglang.vision.geometry.lines import font_size, prepare
-from dg_sglang.vision.geometry.regions import Region, find_pictures, find_regions, inside, overlap
+from dg_sglang.vision.geometry.regions import Region, find_pictures, find_regions, inside, overlap, smoothed
 from dg_sglang.vision.ocr import Box, Text
 from dg_sglang.vision.screens.fields import Typical, read_field
 from dg_sglang.vision.screens.model import Element, Screen
@@ -45,6 +45,7 @@ class _Draft:
 
 def read_screen(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> Screen:
     """Elements of a screen. `pixels` is uint8 [height, width, 3], RGB; `texts` the lines of text on it."""
+    pixels = smoothed(pixels)
     lines = prepare(pixels, texts)
     typical = _typical(pixels, lines)
     lines = [text for text in lines if len(text.text) > 1 or text.height < _DRAWN * typical.height]
@@ -206,6 +207,8 @@ def _label_of(draft: _Draft, region: Region) -> str | None:
 
 
 def _line_role(draft: _Draft, text: Text) -> str:
+    if len(text.text) < 2:  # a bullet, or a drawing that was read as a letter
+        return "text"
     if is_underlined(draft.pixels, text.box, ink(draft.pixels, text.box)):
         return "link"
     letters = sum(character.isalpha() for character in text.text)

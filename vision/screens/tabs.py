@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dg_sglang.vision.geometry.ink import ink, strip_below
+from dg_sglang.vision.geometry.ink import crop, ink, strip_below
 from dg_sglang.vision.ocr import Box, Text
 
 
@@ -22,7 +22,8 @@ def find_tabs(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> dict[int, tup
         for index in row:
             text = texts[index]
             strip = strip_below(pixels, text.box, ink(pixels, text.box).ground)
-            bars.append(strip.box if strip and _is_bar(strip.box, text) else None)
+            free = strip and _is_bar(strip.box, text) and _stands_free(pixels, strip.box, text)
+            bars.append(strip.box if strip and free else None)
         if sum(bar is not None for bar in bars) != 1:
             continue
         for index, bar in zip(row, bars, strict=True):
@@ -42,6 +43,14 @@ def _is_bar(bar: Box, text: Text) -> bool:
         and bar[2] - bar[0] < width + 5 * text.height
         and min(beyond) > -0.3 * text.height
         and abs(beyond[0] - beyond[1]) < 0.8 * text.height
+    )
+
+
+def _stands_free(pixels: NDArray[np.uint8], bar: Box, text: Text) -> bool:
+    """Whether nothing rises from the bar's ends, as the sides of a button do."""
+    ground = ink(pixels, text.box).ground
+    return all(
+        np.abs(crop(pixels, (x - 2, text.box[1], x + 2, bar[1] - 2)) - ground).max() < 40 for x in (bar[0], bar[2])
     )
 
 

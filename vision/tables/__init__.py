@@ -32,15 +32,16 @@ def read_table(image: object) -> Table:
     import numpy as np
 
     from dg_sglang.vision.geometry.lines import prepare
-    from dg_sglang.vision.geometry.regions import find_regions
+    from dg_sglang.vision.geometry.regions import find_regions, smoothed
     from dg_sglang.vision.level import level
     from dg_sglang.vision.tables.find import find_grids
     from dg_sglang.vision.tables.model import Cell, Table
 
     pixels = np.asarray(load_image(image))
     straight = level(pixels, read_lines(pixels))
-    lines = prepare(straight.pixels, straight.texts)
-    grids = find_grids([region.box for region in find_regions(straight.pixels)], lines)
+    flat = smoothed(straight.pixels)
+    lines = prepare(flat, straight.texts)
+    grids = find_grids([region.box for region in find_regions(flat)], lines)
     if not grids:
         raise TableError("no table was found: neither cells with rules around them nor three rows that line up")
     grid = max(grids, key=lambda grid: len(grid.places))

@@ -25,6 +25,21 @@ _NAME = {
     "it": ("Nome", "Denominazione"),
     "nl": ("Naam", "Bedrijfsnaam"),
 }
+_OTHER_NUMBERS = {
+    "de": (
+        "Globale Nummer",
+        "Weitere Nummer",
+        "Interne Nummer",
+        "Unsere Kennung",
+        "Elektronische Adresse",
+        "Register-Nr.",
+    ),
+    "fr": ("Numéro global", "Identifiant interne", "Adresse électronique", "Autre numéro", "Code interne"),
+    "en": ("Global number", "Other ID", "Internal number", "Electronic address", "Legal registration", "Our code"),
+    "es": ("Número global", "Código interno", "Dirección electrónica"),
+    "it": ("Numero globale", "Codice interno", "Indirizzo elettronico"),
+    "nl": ("Globaal nummer", "Interne code", "Elektronisch adres"),
+}
 _CODES = ("GLN", "GTIN", "EORI", "GLN", "DUNS", "ILN")
 
 
@@ -121,6 +136,10 @@ def _party(writer: Writer, concept: str, heading: str) -> list[str]:
         code = rng.choice(_CODES)
         number = writer.digits(13)
         numbers.append(rng.choice((Pair(code, number), Pair(_NUMBER[writer.language], f"{number} ({code})"))))
+    if rng.random() < 0.4:
+        number = rng.choice((writer.identifier(), writer.digits(13), f"{writer.digits(13)} ({rng.choice(_CODES)})"))
+        other = Pair(rng.choice(_OTHER_NUMBERS[writer.language]), number)
+        numbers.append(other if rng.random() < 0.8 else writer.near_miss())
     lines += sheet.pair_lines(numbers, "line") if numbers else []
     if rng.random() < 0.5:
         lines += sheet.pair_lines([Pair(rng.choice(_NAME[writer.language]), name)], "line")
@@ -129,7 +148,7 @@ def _party(writer: Writer, concept: str, heading: str) -> list[str]:
         indent = " " * rng.choice((0, 0, len(style.separator) + 8))
         lines += [indent + line for line in address[1:]]
     else:
-        person = [writer.drawn("person")] if rng.random() < 0.15 else []
+        person = [writer.drawn("person")] if rng.random() < 0.25 else []
         lines += [name, *person, *address]
     if rng.random() < 0.6:
         label = rng.choice(CONCEPTS["seller_tax_id"].labels[writer.language])

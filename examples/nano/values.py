@@ -35,12 +35,29 @@ _SUFFIXES = {
 _TRADES = {
     "en": ("Restaurant", "Restoran", "Kedai", "Syarikat", "The", "Hotel", "Bakery", "Café", "Perniagaan", "Pharmacy"),
     "de": ("Bäckerei", "Autohaus", "Gasthof", "Praxis", "Schreinerei", "Hotel", "Buchhandlung", "Elektro"),
-    "fr": ("Au bon", "Boulangerie", "La Maison", "Chez", "Les Jardins de", "Atelier", "Garage", "Hôtel"),
-    "es": ("Casa", "Me gusta", "El", "Talleres", "Bodegas", "Hotel", "Librería"),
+    "fr": ("Le petit", "Boulangerie", "La Maison", "Chez", "Les Jardins de", "Atelier", "Garage", "Hôtel"),
+    "es": ("Casa", "Todo", "El", "Talleres", "Bodegas", "Hotel", "Librería"),
     "it": ("La Bottega di", "Il", "Ristorante", "Officina", "Tipografia", "Casa"),
     "nl": ("De", "Bakkerij", "Het", "Garage", "Hotel", "Boekhandel"),
 }
 """First words of a shop's name."""
+_ROLES = {
+    "en": ("Supplier", "Vendor", "Seller", "Customer", "Client", "Buyer", "Company", "Sample"),
+    "de": ("Verkäufer", "Käufer", "Händler", "Auftraggeber", "Empfänger", "Absender", "Handel", "Firma"),
+    "fr": ("Fournisseur", "Vendeur", "Client", "Acheteur", "Société", "Entreprise"),
+    "es": ("Proveedor", "Vendedor", "Cliente", "Comprador", "Empresa"),
+    "it": ("Fornitore", "Venditore", "Cliente", "Acquirente", "Ditta"),
+    "nl": ("Leverancier", "Verkoper", "Klant", "Koper", "Bedrijf"),
+}
+_SAMPLES = {
+    "en": ("Sample", "Demo", "Acme", "Example", "Test"),
+    "de": ("Beispiel", "Test", "Demo", "Mustermann", "Vorlage"),
+    "fr": ("Exemple", "Test", "Démo"),
+    "es": ("Ejemplo", "Muestra", "Demo"),
+    "it": ("Esempio", "Prova", "Demo"),
+    "nl": ("Voorbeeld", "Test", "Demo"),
+}
+"""Sample documents name parties by their roles, with the words that are labels elsewhere."""
 _BRANCHES = {
     "en": ("(M)", "(KL)", "(UK)", "(Asia)", "(S)"),
     "de": ("Mitte", "Nord", "Süd", "(Deutschland)", "International"),
@@ -190,6 +207,9 @@ class Values:
             name = f"{person} {product} {rng.choice(_SUFFIXES[self.language])}"
         elif choice < 0.47:
             name = f"{self.coined()}-{rng.choice(PRODUCTS[self.language]).capitalize()}"
+            name += rng.choice(("", f" {rng.choice(_SUFFIXES[self.language])}"))
+        elif choice < 0.59:
+            name = self.sample_company()
         else:
             words = [
                 self.coined() if rng.random() < 0.7 else rng.choice(PRODUCTS[self.language]).capitalize()
@@ -211,6 +231,24 @@ class Values:
                 words.append(place)
             name = " ".join(words)
         return name.upper() if rng.random() < 0.15 else name
+
+    def sample_company(self) -> str:
+        """A party of a sample document, called by its role."""
+        rng = self.rng
+        role, suffix = rng.choice(_ROLES[self.language]), rng.choice(_SUFFIXES[self.language])
+        sample = rng.choice(_SAMPLES[self.language]) if rng.random() < 0.7 else self.coined()
+        name = rng.choice(
+            (
+                f"{role} {suffix}",
+                f"{role} {suffix} {rng.choice(_BRANCHES[self.language])}",
+                f"{sample}-{role} {suffix}",
+                f"{sample}{role.lower()} {suffix}",
+                f"{sample} {role} {suffix}",
+                f"{sample}-{rng.choice(PRODUCTS[self.language]).capitalize()}",
+                f"{role} {self.coined()} {suffix}",
+            )
+        )
+        return name.upper() if rng.random() < 0.3 else name
 
     def address(self) -> list[str]:
         """Two to five lines of an address."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import torch
 from sglang.srt.arg_groups.overrides import declare_resolution, resolving_view
+from sglang.srt.distributed import tensor_model_parallel_all_reduce
 from sglang.srt.dllm.algorithm.gemma4_renoise import Gemma4Renoise
 from sglang.srt.model_executor.cuda_graph_config import Backend, Phase, with_phase
 from torch import Tensor
 
+from dg_sglang import kernels
 from dg_sglang.errors import DgError
 from dg_sglang.plugin import GRAMMAR_BACKEND
 from dg_sglang.plugin.failures import fail
@@ -45,8 +47,6 @@ class CanvasRenoise(Gemma4Renoise):
         if settings.device != "cpu":
             super().configure_server_args(server_args)
             return
-        if settings.tp_size > 1:  # measured: two ranks compute other logits than one
-            raise ValueError("the CPU platform runs one rank: leave out --tp-size")
         graphs = settings.cuda_graph_config
         for phase in (Phase.PREFILL, Phase.DECODE):
             graphs = with_phase(graphs, phase, backend=Backend.DISABLED)
@@ -97,30 +97,44 @@ class CanvasRenoise(Gemma4Renoise):
 
     def _denoise(self, logits: Tensor, states: list[Any], rows: list[int]) -> None:
         """Advance the canvases of `states`, which are the rows `rows` of `logits` [B, L, V]."""
-        going: list[tuple[dict[str, Any], Tensor]] = []
-        for state, row in zip(states, rows, strict=True):
+        conditioning = logits.new_empty(len(rows), *logits.shape[1:], dtype=self.embed_tokens.weight.dtype)
+        going: list[int] = []
+        for place, (state, row) in enumerate(zip(states, rows, strict=True)):
             try:
-                if (conditioning := self._advance(state, logits[row : row + 1])) is not None:
-                    going.append((state, conditioning))
+                self._advance(state, logits[row : row + 1], conditioning[place : place + 1])
             except DgError as error:  # one request's trouble is not the others'
                 fail(self.requests[row], error)
                 state["finished"] = True
+            if not state["finished"]:
+                going.append(place)
         if going:
-            probabilities = torch.softmax(torch.cat([one for _, one in going]), dim=-1, dtype=torch.float32)
-            embeddings = self._soft_embeddings(probabilities).view(len(going), self.block_size, -1)
-            for (state, _), embedding in zip(going, embeddings, strict=True):
-                state["self_conditioning"] = embedding
+            read = conditioning if len(going) == len(rows) else conditioning[going]
+            signals = self._soft_embedding(read.flatten(0, 1)).view(len(going), self.block_size, -1)
+            for place, signal in zip(going, signals, strict=True):
+                states[place]["self_conditioning"] = signal
 
-    def _advance(self, state: dict[str, Any], logits: Tensor) -> Tensor | None:
-        """One denoising step of one row: the logits of its self-conditioning [L, V], None once its canvas is done."""
+    def _advance(self, state: dict[str, Any], logits: Tensor, conditioning: Tensor) -> None:
+        """One denoising step of one row [1, L, V]; fills the logits of its self-conditioning."""
         served = state["served"]
         canvas = served.canvas
-        output = denoise_step(logits, [canvas], dtype=self.embed_tokens.weight.dtype)
+        output = denoise_step(logits, [canvas], dtype=conditioning.dtype, out=conditioning)
         state["step"] -= 1
         state["self_conditioning"] = None
         state["finished"] = canvas.done
-        if canvas.done:
-            state["current"] = torch.tensor(served.commit(), device=logits.device)
-            return None
-        state["current"] = output.tokens[0]
-        return output.conditioning[0]
+        state["current"] = torch.tensor(served.commit(), device=logits.device) if canvas.done else output.tokens[0]
+
+    def _soft_embedding(self, conditioning: Tensor) -> Tensor:
+        """The mean embedding under the softmax of `conditioning` [R, V], scaled as a token's is: [R, hidden].
+
+        Each rank sums over its own part of the vocabulary (upstream `_soft_embeddings`), normalised over all of it.
+        """
+        table = self.embed_tokens
+        kernel = kernels.backend(conditioning.device)
+        ones = torch.ones(len(conditioning), device=conditioning.device)
+        log_norm = kernel.row_statistics(conditioning, ones).log_norm
+        own = slice(table.shard_indices.org_vocab_start_index, table.shard_indices.org_vocab_end_index)
+        weight = table.weight[: own.stop - own.start]
+        sums = kernel.soft_embedding(conditioning[:, own], ones, log_norm, None, None, weight)
+        if table.tp_size > 1:
+            sums = tensor_model_parallel_all_reduce(sums)
+        return cast("Tensor", sums.to(weight.dtype) * table.embed_scale.to(weight.dtype))

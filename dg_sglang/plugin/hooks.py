@@ -113,7 +113,7 @@ SERVING = (
 def cpu_hooks() -> tuple[Hook, ...]:
     """What the CPU platform needs besides."""
     from dg_sglang.plugin.attention import mark_images
-    from dg_sglang.plugin.operations import softcap
+    from dg_sglang.plugin.operations import bind_no_threads, keep_sizes, softcap
 
     return (
         Hook(
@@ -128,6 +128,13 @@ def cpu_hooks() -> tuple[Hook, ...]:
             "replace",
             softcap,
         ),
+        Hook(
+            "sglang.srt.model_executor.model_runner.adjust_config_with_unaligned_cpu_tp",
+            ("model_config", "load_config", "tp_size"),
+            "replace",
+            keep_sizes,
+        ),
+        Hook("sglang.srt.distributed.bootstrap._bind_threads_if_cpu", ("device",), "replace", bind_no_threads),
     )
 
 

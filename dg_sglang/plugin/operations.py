@@ -1,4 +1,4 @@
-"""Operations whose torch-native version in SGLang can't run DiffusionGemma on the CPU platform."""
+"""What the CPU platform does in place of SGLang's own functions, which can't run DiffusionGemma there."""
 
 from __future__ import annotations
 
@@ -45,3 +45,15 @@ def gemma4_rms_norm(self: Any, states: Tensor) -> Tensor:
 def softcap(full_logits: Tensor, final_logit_softcapping: float) -> Tensor:
     """REPLACE `softcap_inplace_logits`: upstream's is a Triton kernel."""
     return full_logits.div_(final_logit_softcapping).tanh_().mul_(final_logit_softcapping)
+
+
+def keep_sizes(model_config: Any, load_config: Any, tp_size: int) -> Any:
+    """REPLACE `adjust_config_with_unaligned_cpu_tp`: upstream pads heads and intermediate sizes on a CPU.
+
+    Only the weight loaders of its own CPU engine pad, too; elsewhere each rank would read other weights than its own.
+    """
+    return model_config
+
+
+def bind_no_threads(*, device: str) -> None:
+    """REPLACE `_bind_threads_if_cpu`: upstream wants a NUMA node for each rank, for an engine that isn't used here."""

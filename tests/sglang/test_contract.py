@@ -70,7 +70,7 @@ CALLED = {
     "sglang.srt.dllm.mixin.scheduler.DllmManager.get_decode_requests": ("self",),
     "sglang.srt.dllm.config.DllmConfig.from_server_args": ("server_args",),
     "sglang.srt.dllm.algorithm.gemma4_renoise.Gemma4Renoise._write_input_ids": ("self", "forward_batch", "states"),
-    "sglang.srt.dllm.algorithm.gemma4_renoise.Gemma4Renoise._soft_embeddings": ("self", "probabilities"),
+    "sglang.srt.distributed.tensor_model_parallel_all_reduce": ("input_",),
     "sglang.srt.dllm.algorithm.gemma4_renoise.Gemma4Renoise.prepare_inputs": (
         "self",
         "model_runner",
@@ -125,6 +125,13 @@ def test_upstream_reads_no_more_of_a_rows_state_than_we_keep() -> None:
     read = {key for one in functions for key in re.findall(r'state\["(\w+)"\]', inspect.getsource(one))}
     kept = set(re.findall(r'^\s+"(\w+)":', inspect.getsource(CanvasRenoise._state), re.MULTILINE))
     assert read and read <= kept
+
+
+def test_upstream_reads_the_same_of_the_embedding_table() -> None:
+    """`CanvasRenoise._soft_embedding` does what upstream's does, on this rank's part of the table."""
+    source = inspect.getsource(Gemma4Renoise._soft_embeddings)
+    for name in ("weight", "shard_indices", "org_vocab_start_index", "org_vocab_end_index", "tp_size", "embed_scale"):
+        assert f".{name}" in source
 
 
 def test_upstream_names_the_features_that_we_unlock() -> None:

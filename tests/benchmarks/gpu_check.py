@@ -15,11 +15,13 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace, RawTextHelpFormatter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from os import environ
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import requests
 import torch
@@ -62,61 +64,60 @@ def prompt_of(length: int, vocabulary: int) -> list[int]:
     return torch.randint(vocabulary // 8, vocabulary // 2, (length,), generator=generator).tolist()
 
 
-def record(options: Namespace, folder: Path, vocabulary: int, limit: int) -> list[Step]:
+def record(options: Namespace, folder: Path, vocabulary: int, limit: int) -> dict[tuple[int, ...], list[Step]]:
     """Three steps of two canvases for each prompt, in one mixed batch."""
-    before = environ.get("PYTHONPATH")
-    environ.update(installed(folder))
-    settings = {"max_denoising_steps": 3, "confidence_threshold": 0.0}
-    with serving(options) as server:
-        bodies = [
-            {
-                "input_ids": prompt_of(min(length, limit), vocabulary),
-                "sampling_params": {
-                    "max_new_tokens": options.canvas + 1,
-                    "ignore_eos": True,
-                    "custom_params": settings,
-                },
-            }
-            for length in PROMPTS
-        ]
-        with ThreadPoolExecutor(len(bodies)) as threads:
-            list(threads.map(lambda body: ask(server.url, body), bodies))
-    environ["PYTHONPATH"] = before or ""
-    return recorded(folder)
+    prompts = [prompt_of(min(length, limit), vocabulary) for length in PROMPTS]
+    parameters = {
+        "max_new_tokens": options.canvas + 1,
+        "ignore_eos": True,
+        "custom_params": {"max_denoising_steps": 3, "confidence_threshold": 0.0},
+    }
+    with patch.dict(environ, installed(folder)), serving(options) as url, ThreadPoolExecutor(len(prompts)) as threads:
+        bodies = [{"input_ids": prompt, "sampling_params": parameters} for prompt in prompts]
+        list(threads.map(lambda body: ask(url, body), bodies))
+    steps = recorded(folder)  # SGLang's own warm-up among them
+    return {tuple(prompt): [step for step in steps if step.prompt == prompt] for prompt in prompts}
 
 
-def serving(options: Namespace) -> Server:
-    server = Server(options.path, device=options.device, dtype=options.dtype, port=0)
-    server.wait_ready(TIMEOUT)
-    return server
+@contextmanager
+def serving(options: Namespace) -> Iterator[str]:
+    """A server's URL; its log is shown if anything fails."""
+    log = options.scratch / "server.log"
+    with (
+        log.open("wb") as output,
+        Server(options.path, device=options.device, dtype=options.dtype, port=0, log=output) as server,
+    ):
+        try:
+            server.wait_ready(TIMEOUT)
+            yield server.url
+        except BaseException:
+            print(log.read_text(errors="replace")[-8000:], file=sys.stderr)
+            raise
 
 
-def parity(options: Namespace, steps: Sequence[Step]) -> None:
+def parity(options: Namespace, recorded_steps: Mapping[tuple[int, ...], Sequence[Step]]) -> None:
     """The table's first part."""
     defaults = checkpoint_config(options.path, checkpoint.inspect(options.path).generation)
     config = defaults.replace({"max_denoising_steps": 3})
-    results: dict[str, list[torch.Tensor]] = {}
+    logits = {"server": [step.logits.float().cpu() for steps in recorded_steps.values() for step in steps]}
     for attention in ("sdpa", "eager"):
         model = upstream(options.path, dtype=getattr(torch, options.dtype), device=options.device, attention=attention)
-        results[attention] = []
-        for ids in {tuple(step.prompt) for step in steps}:
-            own = [step for step in steps if tuple(step.prompt) == ids]
-            for logits, step in zip(expected_logits(model, own, config, Prompt(list(ids))), own, strict=True):
-                results[attention].append(logits)
-                if attention == "sdpa":
-                    results.setdefault("server", []).append(step.logits.float().cpu())
+        logits[attention] = [
+            one.float()
+            for prompt, steps in recorded_steps.items()
+            for one in expected_logits(model, steps, config, Prompt(list(prompt)))
+        ]
         del model
         if options.device == "cuda":
             torch.cuda.empty_cache()
-    for name, one, other in (("server", "server", "sdpa"), ("transformers (eager)", "eager", "sdpa")):
-        apart = [(a - b).abs() for a, b in zip(results[one], results[other], strict=True)]
-        agree = [
-            (a.argmax(-1) == b.argmax(-1)).float().mean() for a, b in zip(results[one], results[other], strict=True)
-        ]
+    for name, own in (("server", logits["server"]), ("transformers (eager)", logits["eager"])):
+        pairs = list(zip(own, logits["sdpa"], strict=True))
+        apart = [(one - other).abs() for one, other in pairs]
+        agree = statistics.mean(float((one.argmax(-1) == other.argmax(-1)).float().mean()) for one, other in pairs)
         print(
             f"logits, {name} against transformers (sdpa): largest {max(float(d.max()) for d in apart):.2e}, "
-            f"mean {statistics.mean(float(d.mean()) for d in apart):.2e}, "
-            f"same argmax {statistics.mean(map(float, agree)):.4f}   ({len(apart)} steps)"
+            f"mean {statistics.mean(float(d.mean()) for d in apart):.2e}, same argmax {agree:.4f}   "
+            f"({len(apart)} steps)"
         )
 
 
@@ -129,12 +130,12 @@ def speed(options: Namespace) -> None:
         "free, own settings": {},
         "json_schema, own settings": {"json_schema": json.dumps(SCHEMA)},
     }
-    with serving(options) as server:
+    with serving(options) as url:
         for concurrency in (1, 8):
             figures: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
             for index in range(options.rounds + 1):
                 for kind, parameters in kinds.items():
-                    figure = _batch(server.url, concurrency, index, options.canvas, parameters)
+                    figure = _batch(url, concurrency, index, options.canvas, parameters)
                     if index:  # the first round compiles
                         figures[kind].append(figure)
             for kind, values in figures.items():
@@ -146,7 +147,7 @@ def _batch(url: str, concurrency: int, seed: int, canvas: int, parameters: dict[
     """Seconds a step of the slowest request, and tokens per second of all."""
 
     def one(number: int) -> tuple[int, int]:
-        settings = {"max_new_tokens": 2 * canvas, "sampling_seed": 1000 * seed + number, **parameters}
+        settings = {"max_new_tokens": max(2 * canvas, 256), "sampling_seed": 1000 * seed + number, **parameters}
         about = ask(url, {"text": QUESTION, "sampling_params": settings})["meta_info"]
         steps = dict(zip(about["canvas_index"], about["canvas_steps"], strict=True))
         return sum(steps.values()), about["completion_tokens"]
@@ -167,7 +168,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=48, help="denoising steps a canvas where they are fixed")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
+        options.scratch = folder = Path(scratch)
         if options.model == "tiny":
             options.path = make_tiny_checkpoint(folder / "tiny")
         else:

@@ -19,10 +19,14 @@ _CLEARLY = 1.1  # times as sharp as level rows must turned ones be
 
 @dataclass(frozen=True)
 class Level:
-    """A levelled picture, its texts, and the affine map [2, 3] from it to the picture as given; None where unturned."""
+    """A levelled picture, its texts, the size (width, height) of the picture as given, and the affine map [2, 3] to it.
+
+    The map is None where nothing was turned.
+    """
 
     pixels: NDArray[np.uint8]
     texts: tuple[Text, ...]
+    given_size: tuple[int, int]
     back: NDArray[np.float64] | None = None
 
     def given_box(self, box: Box) -> Box:
@@ -40,10 +44,10 @@ def level(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> Level:
 
     New corners take the most frequent colour of the picture's first and last row.
     """
+    height, width = pixels.shape[:2]
     slope = _slope(pixels, texts)
     if abs(slope) < _LEAST:
-        return Level(pixels, tuple(texts))
-    height, width = pixels.shape[:2]
+        return Level(pixels, tuple(texts), (width, height))
     turn = cv2.getRotationMatrix2D((width / 2, height / 2), slope, 1.0)
     new_width = int(height * abs(turn[0, 1]) + width * abs(turn[0, 0]))
     new_height = int(height * abs(turn[0, 0]) + width * abs(turn[0, 1]))
@@ -52,11 +56,11 @@ def level(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> Level:
     paper = [int(part) for part in colours[counts.argmax()]]
     turned = cv2.warpAffine(pixels, turn, (new_width, new_height), flags=cv2.INTER_CUBIC, borderValue=paper)
     moved = tuple(_moved(text, turn) for text in texts)
-    return Level(np.asarray(turned, np.uint8), moved, np.asarray(cv2.invertAffineTransform(turn)))
+    return Level(np.asarray(turned, np.uint8), moved, (width, height), np.asarray(cv2.invertAffineTransform(turn)))
 
 
 def _slope(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> float:
-    """The slope of the lines of text in degrees, clockwise: the one along which their edges fall into the fewest rows."""
+    """The slope of the text in degrees, clockwise: the one along which its edges fall into the fewest rows."""
     grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY).astype(np.int16)
     edges = np.zeros(grey.shape, np.bool_)
     edges[1:] = np.abs(np.diff(grey, axis=0)) > _EDGE

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _LONG_SIDE = 1600  # small print is found more reliably on an enlarged picture
 _MOST_ENLARGED = 2.0
+_OVERLAP = 120  # pixels that parts of a tall picture share: more than a line of text is high
 _UPRIGHT = 1.5  # times its width; a taller line of several characters runs upwards
 
 
@@ -65,23 +66,47 @@ def read_lines(pixels: NDArray[np.uint8]) -> list[Text]:
     except ImportError as error:
         raise ImageError(f"text on pictures needs an extra ({error}): pip install 'dg-sglang[documents]'") from error
 
-    height, width = pixels.shape[:2]
-    factor = min(_MOST_ENLARGED, max(1.0, _LONG_SIDE / max(height, width)))
-    size = (round(width * factor), round(height * factor))
-    enlarged = pixels if factor == 1.0 else cv2.resize(pixels, size, interpolation=cv2.INTER_CUBIC)
-    try:
-        result = read(enlarged[:, :, ::-1])  # it expects BGR, as OpenCV gives it
-    except ResizeImgError:  # too narrow for a single letter
-        return []
-    if result.boxes is None:
-        return []
-    lines = []
-    for corners, text, confidence in zip(result.boxes, result.txts, result.scores, strict=True):
-        xs, ys = [float(x) / factor for x, _ in corners], [float(y) / factor for _, y in corners]
-        if text.strip():
-            box = min(xs), min(ys), max(xs), max(ys)
-            lines.append(Text(text.strip(), box, float(confidence), tuple(zip(xs, ys, strict=True))))
+    lines: list[Text] = []
+    for top, tile in _tiles(pixels):
+        factor = min(_MOST_ENLARGED, max(1.0, _LONG_SIDE / max(tile.shape[:2])))
+        size = (round(tile.shape[1] * factor), round(tile.shape[0] * factor))
+        enlarged = tile if factor == 1.0 else cv2.resize(tile, size, interpolation=cv2.INTER_CUBIC)
+        try:
+            result = read(enlarged[:, :, ::-1])  # it expects BGR, as OpenCV gives it
+        except ResizeImgError:  # too narrow for a single letter
+            continue
+        if result.boxes is None:
+            continue
+        for corners, text, confidence in zip(result.boxes, result.txts, result.scores, strict=True):
+            xs, ys = [float(x) / factor for x, _ in corners], [top + float(y) / factor for _, y in corners]
+            if text.strip():
+                box = min(xs), min(ys), max(xs), max(ys)
+                line = Text(text.strip(), box, float(confidence), tuple(zip(xs, ys, strict=True)))
+                _add(lines, line)
     return lines
+
+
+def _tiles(pixels: NDArray[np.uint8]) -> list[tuple[int, NDArray[np.uint8]]]:
+    """Top and pixels of overlapping parts of a tall picture, whose text would vanish where it is scaled down."""
+    height, width = pixels.shape[:2]
+    size = max(_LONG_SIDE, round(1.5 * width))
+    if height <= 1.3 * size:
+        return [(0, pixels)]
+    starts = [*range(0, height - size, size - _OVERLAP), height - size]
+    return [(start, pixels[start : start + size]) for start in starts]
+
+
+def _add(lines: list[Text], line: Text) -> None:
+    """Add a line; of two readings of the same place in overlapping tiles the larger one, which isn't cut, stays."""
+    for index, other in enumerate(lines):
+        width = min(line.box[2], other.box[2]) - max(line.box[0], other.box[0])
+        height = min(line.box[3], other.box[3]) - max(line.box[1], other.box[1])
+        areas = [(one.box[2] - one.box[0]) * one.height for one in (line, other)]
+        if width > 0 and height > 0 and width * height > 0.5 * min(areas):
+            if areas[0] > areas[1]:
+                lines[index] = line
+            return
+    lines.append(line)
 
 
 @cache

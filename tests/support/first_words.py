@@ -12,12 +12,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dg_sglang.config import GenerationConfig
 from dg_sglang.results import GenerationResult, Usage
 
 
 class FirstWords:
     """Answers by the request's constraint, whose sources it reads."""
 
+    config = GenerationConfig()
     canvas_length = 256
     max_context = 100_000
     vocabulary = type("Bytes", (), {"tokens": [bytes([byte]) for byte in range(256)]})()

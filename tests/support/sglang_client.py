@@ -70,11 +70,14 @@ def schema_format(schema: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(model: str | Path, folder: Path, *arguments: str) -> Iterator[Client]:
+def serving(model: str | Path, folder: Path, *arguments: str, dtype: str | None = None) -> Iterator[Client]:
     """A server on this machine's CPU, for as long as the context lasts."""
     log = folder / "server.log"
     options = ("--log-level", "info", *arguments)
-    with log.open("wb") as output, Server(model, device="cpu", port=0, log=output, arguments=options) as server:
+    with (
+        log.open("wb") as output,
+        Server(model, device="cpu", dtype=dtype, port=0, log=output, arguments=options) as server,
+    ):
         try:
             server.wait_ready(START_TIMEOUT)
         except Exception as error:

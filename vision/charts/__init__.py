@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dg_sglang.vision.images import load_image
-from dg_sglang.vision.ocr import read_lines
+from dg_sglang.vision.picture import read_picture
 
 if TYPE_CHECKING:
     from dg_sglang.vision.charts.model import Chart
@@ -23,12 +22,15 @@ def analyze_chart(image: object) -> Chart:
         The chart; `method` is "geometry". Values are read off the axes, so they are about as exact as a pixel.
 
     Raises:
-        ImageError: it can't be read as an image, or RapidOCR isn't installed.
+        ImageError: it can't be read as an image, is too large, or RapidOCR isn't installed.
         ChartError: it is no such chart, or lacks what its values could be read from. Nothing is guessed.
     """
-    import numpy as np
+    straight = read_picture(image)
 
     from dg_sglang.vision.charts.reader import read_chart
 
-    pixels = np.asarray(load_image(image))
-    return read_chart(pixels, read_lines(pixels))
+    chart = read_chart(straight.pixels, straight.texts)
+    for series in chart.series:
+        for point in series.points:
+            point.box = straight.given_box(point.box) if point.box else None
+    return chart

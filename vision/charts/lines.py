@@ -12,6 +12,7 @@ from dg_sglang.errors import ChartError
 from dg_sglang.vision.charts.marks import Mask, pieces
 from dg_sglang.vision.charts.model import Chart, PixelBox, Point
 from dg_sglang.vision.charts.picture import Picture
+from dg_sglang.vision.charts.refusals import have_whiskers, look_at
 from dg_sglang.vision.charts.scale import Scale
 
 
@@ -21,16 +22,27 @@ def read_lines_or_dots(picture: Picture) -> Chart:
     clouds = [dots(colour.mask) for colour in picture.colours]
     if _is_scatter(picture, clouds):
         across = picture.scale(picture.bottom)
+        if any(have_whiskers(colour.mask) for colour in picture.colours):
+            raise ChartError("bars stand on the dots (error bars), and where the values lie on them can't be told")
         points = {
             index: [Point(x=across.value(x), y=scale.value(y), box=box) for x, y, box in cloud]
             for index, cloud in enumerate(clouds)
         }
         return picture.chart("scatter", points)
-    series = {index: _line_points(picture, colour.mask, scale) for index, colour in enumerate(picture.colours)}
+    looks = [look_at(colour.mask) for colour in picture.colours]
+    lines = [index for index, look in enumerate(looks) if not look.is_filled]
+    for index in lines or range(len(looks)):
+        if looks[index].problem:
+            raise ChartError(f"it is no plain bar, line, scatter or pie chart: {looks[index].problem}")
+    series = {index: _line_points(picture, picture.colours[index].mask, scale) for index in lines}
     kept = {index: points for index, points in series.items() if len(points) > 1}
     if not kept:
         raise ChartError("no line runs through the chart, and no bars or dots stand in it")
-    return picture.chart("line", kept)
+    filled = len(looks) - len(lines)
+    warnings = (
+        [f"{filled} filled area(s) beside the lines, such as bands of confidence, weren't read"] if filled else []
+    )
+    return picture.chart("line", kept).model_copy(update={"warnings": warnings})
 
 
 def _is_scatter(picture: Picture, clouds: Sequence[Sequence[object]]) -> bool:

@@ -23,7 +23,7 @@ def read_form(image: object) -> Form:
         The form, boxes in pixels of the picture; `method` is "geometry". No fields where none were found.
 
     Raises:
-        ImageError: it can't be read as an image, or RapidOCR isn't installed.
+        ImageError: it can't be read as an image, is too large, or RapidOCR isn't installed.
     """
     from dg_sglang.vision.forms.model import Form
     from dg_sglang.vision.forms.reader import fields_of

@@ -60,13 +60,19 @@ def is_underlined(pixels: NDArray[np.uint8], box: Box, colours: Ink) -> bool:
     Under grey letters it must run on: the feet of letters with serifs make a broken one.
     """
     height, width = box[3] - box[1], box[2] - box[0]
-    part = crop(pixels, (box[0] + 1, box[3] - 0.35 * height, box[2] - 2, box[3] + 0.2 * height))
     reach = max(_CLEAR, np.abs(colours.letters - colours.ground).max() * 0.5)
-    same = np.abs(part - colours.letters).max(2) < reach
+
+    def same_as_letters(x0: float, x1: float) -> NDArray[np.bool_]:
+        part = crop(pixels, (x0, box[3] - 0.35 * height, x1, box[3] + 0.2 * height))
+        return np.asarray(np.abs(part - colours.letters).max(2) < reach)
+
+    same = same_as_letters(box[0] + 1, box[2] - 2)
+    beside = same_as_letters(box[2] + 0.2 * height, box[2] + 0.6 * height).all(1)  # a line that runs on is a border
     share, least = (
         (0.6, max(0.25 * width, min(0.7 * height, 0.5 * width))) if colours.is_chromatic else (0.7, 0.6 * width)
     )
-    rows = [row for row in same if row.mean() > share and _longest_run(row) >= least]
+    rows = [row for row, on in zip(same, beside, strict=True) if not on and row.mean() > share]
+    rows = [row for row in rows if _longest_run(row) >= least]
     return 0 < len(rows) <= max(2, 0.2 * height)
 
 

@@ -16,6 +16,7 @@ Mask = NDArray[np.bool_]
 
 _STEP = 5  # levels between two neighbours from which they are an edge on a clean picture
 _RIPPLED = 0.008  # share of pixels with small steps, from which a picture is no longer as it was drawn
+_SHADES = 40  # levels by which the pixels of one colour may differ
 _LEAST_SIDE = 9  # pixels; smaller ones are parts of letters
 _FILL = 0.76  # of its box that a rectangle covers at least: pills and circles do, triangles don't
 _BORDER = 3  # pixels around a rectangle's edge that belong to it
@@ -64,6 +65,8 @@ def find_regions(pixels: Pixels) -> list[Region]:
             continue
         inside = pixels[y : y + height, x : x + width][part[1:-1, 1:-1] > 0]
         red, green, blue = (int(value) for value in np.median(inside, 0))
+        if (np.abs(inside.astype(np.int16) - (red, green, blue)).max(1) < _SHADES).mean() < 0.8:
+            continue  # a gradient: part of a picture
         box = _grown((x, y, x + width, y + height), pixels)
         shape = cv2.drawContours(np.zeros_like(part), [contour], -1, 1, cv2.FILLED)[1:-1, 1:-1] > 0
         regions.append(Region(box, (red, green, blue), shape, (x, y)))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dg_sglang.vision.images import load_image
-from dg_sglang.vision.ocr import read_lines
+from dg_sglang.vision.picture import read_picture
 
 if TYPE_CHECKING:
     from dg_sglang.vision.screens.model import Screen
@@ -25,16 +24,13 @@ def analyze_screenshot(image: object) -> Screen:
         The screen, boxes in pixels of the picture; `method` is "geometry". An empty picture has no elements.
 
     Raises:
-        ImageError: it can't be read as an image, or RapidOCR isn't installed.
+        ImageError: it can't be read as an image, is too large, or RapidOCR isn't installed.
     """
-    import numpy as np
+    straight = read_picture(image)
 
-    from dg_sglang.vision.level import level
     from dg_sglang.vision.screens.reader import read_screen
 
-    pixels = np.asarray(load_image(image))
-    straight = level(pixels, read_lines(pixels))
     screen = read_screen(straight.pixels, straight.texts)
-    height, width = pixels.shape[:2]
     elements = [one.model_copy(update={"box": straight.given_box(one.box)}) for one in screen.elements]
+    width, height = straight.given_size
     return screen.model_copy(update={"elements": elements, "width": width, "height": height})

@@ -128,7 +128,7 @@ def _label_after(draft: _Draft, box: Box) -> int | None:
         if abs(text.y - middle) < 0.6 * text.height
         and box[0] - 0.4 * text.height < text.box[0] < box[2] + 1.6 * text.height
         and text.box[2] > box[2] + width
-        and len(text.text.split()[0]) > 1
+        and (text.box[0] > box[0] + width / 2 or len(text.text.split()[0]) > 1)  # it is no letter of the line
     ]
     return min(beside, key=lambda index: draft.texts[index].box[0]) if beside else None
 

@@ -40,6 +40,7 @@ def read_tick(
         depth_pixels = np.minimum(np.minimum(xs, width - 1 - xs), np.minimum(ys, height - 1 - ys))
         cut = np.minimum(xs, width - 1 - xs) + np.minimum(ys, height - 1 - ys) < 0.3 * width  # rounded corners
         ring, inner, core = (depth_pixels < 2) & ~cut, depth > 0.16, depth > 0.35
+        rims = [part[(depth_pixels == step) & ~cut] for step in range(3)]
     if drawn[ring].mean() < _RING and not _is_paper(part, inner):
         return None
     colour = common(part[inner])
@@ -56,8 +57,8 @@ def read_tick(
         dot = common(part[core])
         uniform = (np.abs(part[core] - dot).max(1) < _SAME).mean() > 0.85
         return (kind, "checked") if uniform and other[inner & ~core].any() else None
-    rim, mark = common(part[ring]), common(part[inner & other])
-    solid = (np.abs(part[ring] - rim).max(1) < _SAME).mean() > 0.7
+    mark = common(part[inner & other])
+    solid = any((np.abs(rim - common(rim)).max(1) < _SAME).mean() > _RING for rim in rims)
     two = (np.abs(part[inner] - colour).max(1) < _SAME) | (np.abs(part[inner] - mark).max(1) < 2 * _SAME)
     return (kind, "checked") if solid and two.mean() > 0.8 else None
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dg_sglang.errors import TableError
-from dg_sglang.vision.images import load_image
-from dg_sglang.vision.ocr import read_lines
+from dg_sglang.vision.picture import read_picture
 
 if TYPE_CHECKING:
     from dg_sglang.vision.tables.model import Table
@@ -26,19 +25,16 @@ def read_table(image: object) -> Table:
         The table, boxes in pixels of the picture; `method` is "geometry". `warnings` says if there are more tables.
 
     Raises:
-        ImageError: it can't be read as an image, or RapidOCR isn't installed.
+        ImageError: it can't be read as an image, is too large, or RapidOCR isn't installed.
         TableError: no table was found.
     """
-    import numpy as np
+    straight = read_picture(image)
 
     from dg_sglang.vision.geometry.lines import prepare
     from dg_sglang.vision.geometry.regions import find_regions, smoothed
-    from dg_sglang.vision.level import level
     from dg_sglang.vision.tables.find import find_grids
     from dg_sglang.vision.tables.model import Cell, Table
 
-    pixels = np.asarray(load_image(image))
-    straight = level(pixels, read_lines(pixels))
     flat = smoothed(straight.pixels)
     lines = prepare(flat, straight.texts)
     grids = find_grids([region.box for region in find_regions(flat)], lines)

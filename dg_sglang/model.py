@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from dg_sglang.image_features import ImageFeatures
+
 
 @dataclass(frozen=True)
 class Context:
@@ -37,6 +39,7 @@ class DiffusionModel:
         vocab_size: V, also the range of canvas noise.
         canvas_length: L.
         max_context: the longest sequence of prompt and answer.
+        images: the vision tower, with a cache of the pictures that it has seen.
         device, dtype: of the weights; dtype is also that of the self-conditioning logits (upstream: the embeddings').
     """
 
@@ -48,6 +51,7 @@ class DiffusionModel:
         self.max_context: int = self._text_config.max_position_embeddings
         self.device: torch.device = module.device
         self.dtype: torch.dtype = module.model.decoder.embed_tokens.weight.dtype
+        self.images = ImageFeatures(module.model.encoder, module.config.vision_config.pooling_kernel_size)
         # transformers renamed the argument (and deprecated the old name) between 5.19 and 5.24.
         parameters = inspect.signature(module.forward).parameters
         self._cache_argument = "cache" if "cache" in parameters else "past_key_values"
@@ -84,12 +88,12 @@ class DiffusionModel:
             positions,
             images.get("mm_token_type_ids"),
         )
+        ids = torch.tensor([list(tokens)], device=self.device)
         hidden: Tensor = encoder(
-            input_ids=torch.tensor([list(tokens)], device=self.device),
+            **({"inputs_embeds": self.images.embed(ids, images)} if images else {"input_ids": ids}),
             attention_mask=mask,
             position_ids=positions,
             **{self._cache_argument: cache},
-            **images,
         ).last_hidden_state
         return hidden
 

@@ -8,6 +8,7 @@ from typing import Any
 from sglang.srt.constants import HEALTH_CHECK_RID_PREFIX
 
 from dg_sglang.errors import DgError
+from dg_sglang.plugin.failures import fail
 from dg_sglang.plugin.grammar_backend import CanvasGrammarBackend
 from dg_sglang.plugin.service import named, served_of
 
@@ -53,6 +54,8 @@ def start_request(original: Any, scheduler: Any, req: Any, is_retracted: bool = 
             _start(scheduler, backend, req)
         except DgError as refusal:
             req.set_finish_with_abort(named(refusal))
+        except Exception as error:
+            fail(req, error)
     if req.to_finish is not None and not req.is_retracted:
         scheduler.retire_unadmitted_request(req)
         return

@@ -14,7 +14,6 @@ from sglang.srt.model_executor.cuda_graph_config import Backend, Phase, with_pha
 from torch import Tensor
 
 from dg_sglang import kernels
-from dg_sglang.errors import DgError
 from dg_sglang.plugin import GRAMMAR_BACKEND
 from dg_sglang.plugin.failures import fail
 from dg_sglang.plugin.service import Served, served_of
@@ -102,7 +101,7 @@ class CanvasRenoise(Gemma4Renoise):
         for place, (state, row) in enumerate(zip(states, rows, strict=True)):
             try:
                 self._advance(state, logits[row : row + 1], conditioning[place : place + 1])
-            except DgError as error:  # one request's trouble is not the others'
+            except Exception as error:  # one request's trouble is not the others'
                 fail(self.requests[row], error)
                 state["finished"] = True
             if not state["finished"]:

@@ -12,7 +12,6 @@ from sglang.srt.managers.schedule_batch import FINISH_LENGTH
 from torch import Tensor
 
 from dg_sglang.causal import CausalSequence
-from dg_sglang.errors import DgError
 from dg_sglang.plugin.failures import fail
 from dg_sglang.plugin.service import served_of
 
@@ -56,7 +55,7 @@ def finish_context(original: Any, scheduler: Any, batch: Any, result: Any) -> No
         if (served := _causal(req)) is not None:
             try:
                 req.output_ids.append(served.take(result.logits_output.next_token_logits[row]))
-            except DgError as error:
+            except Exception as error:
                 fail(req, error)
             req.update_finish_state(new_accepted_len=1)
         elif req.sampling_params.max_new_tokens == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +25,8 @@ _KINDS: dict[str, Callable[[str], Any]] = {
     "full_assistant_ebnf": Ebnf,
     "structural_tag": StructuralTag,
 }
+
+_LOGGER = logging.getLogger(__name__)
 
 Key = tuple[str, str, Whitespace]
 
@@ -60,6 +63,9 @@ class CanvasGrammarBackend(BaseGrammarBackend):
         try:
             return CanvasGrammar(self.service.compile(_KINDS[kind](text), whitespace))
         except DgError as error:
+            return InvalidGrammarObject(named(error))
+        except Exception as error:  # the scheduler would end the server for it
+            _LOGGER.exception("a constraint could not be compiled: %.500s", text)
             return InvalidGrammarObject(named(error))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -18,7 +19,7 @@ from dg_sglang.canvas import CanvasState
 from dg_sglang.causal import CausalSequence
 from dg_sglang.chat import Chat, Prompt
 from dg_sglang.config import GenerationConfig, Whitespace, checkpoint_config
-from dg_sglang.errors import ConfigError, DgError, PromptTooLongError
+from dg_sglang.errors import ConfigError, PromptTooLongError
 from dg_sglang.grammar import Regex, TokenAutomaton, Vocabulary, compile_constraint
 from dg_sglang.request import GenerationRequest
 from dg_sglang.sampler import denoise_step
@@ -26,6 +27,7 @@ from dg_sglang.sequence import Job
 from dg_sglang.sequence import Sequence as CanvasSequence
 
 _SGLANG_NAMES = {"max_new_tokens": "max_new_tokens (OpenAI: max_tokens)", "seed": "sampling_seed (OpenAI: seed)"}
+_POSITION = re.compile("[0-9]{1,9}")
 _LOG_ZERO = -9999.0  # what the OpenAI API says for a probability of zero
 
 
@@ -170,6 +172,8 @@ class Service:
         Raises:
             ConfigError: an unknown name, or a value out of range.
         """
+        if custom_params is not None and not isinstance(custom_params, Mapping):
+            raise ConfigError(f"custom_params must be an object of settings, got {custom_params!r}")
         params = {name: value for name, value in (custom_params or {}).items() if not name.startswith("__")}
         fixed = params.pop("fixed_tokens", None)
         taken = {entry.name for entry in fields(GenerationRequest)} | _SGLANG_NAMES.keys()
@@ -247,7 +251,7 @@ class Service:
         return Served(sequence)
 
 
-def named(error: DgError) -> str:
+def named(error: Exception) -> str:
     """What the client is told; `dg_sglang.connection.refusal` makes the error of it again."""
     return f"{type(error).__name__}: {error}"
 
@@ -266,4 +270,4 @@ def _positions(fixed: Any) -> Any:
     """`fixed_tokens` with positions as integers, as far as they are some."""
     if not isinstance(fixed, Mapping):
         return fixed
-    return {int(key) if isinstance(key, str) and key.isdecimal() else key: token for key, token in fixed.items()}
+    return {int(key) if _POSITION.fullmatch(str(key)) else key: token for key, token in fixed.items()}

@@ -79,6 +79,9 @@ def test_fixed_tokens_have_json_keys(service: Service) -> None:
         ({"prompt": "x"}, None, "can't hold 'prompt'"),
         ({"fixed_tokens": {"x": 3}}, None, "must map positions to token ids"),
         ({"fixed_tokens": [3]}, None, "must map positions to token ids"),
+        ({"fixed_tokens": {"9" * 5000: 3}}, None, "must map positions to token ids"),
+        ("max_denoising_steps", None, "must be an object of settings"),
+        ([1], None, "must be an object of settings"),
         ({}, -1, "seed must be an integer from 0"),
     ],
 )

@@ -14,11 +14,12 @@ from dg_sglang.errors import CheckpointError, ConfigError
 Reads = Literal["raw", "tilted"]
 Stop = Literal["confident", "mode"]
 Tail = Literal["unscored", "scored"]
-Mode = Literal["diffusion", "causal"]
+Mode = Literal["diffusion", "causal", "auto"]
 Whitespace = Literal["json", "compact"]
 Sampling = Literal["inversion", "multinomial"]
 
 CHECKPOINT_SETTINGS_FILE = "dg_sglang_config.json"
+_OWN = {"policy", "mode", "vision"}
 
 
 def close_matches(name: str, known: Iterable[str]) -> str:
@@ -106,7 +107,8 @@ class GenerationConfig:
     Attributes:
         max_new_tokens: length limit of the answer, thinking included; canvases are ceil(max_new_tokens / L).
         mode: "diffusion", or "causal": the same weights left to right, one token a forward pass, always the most
-            probable one that is allowed; the settings below then have no effect.
+            probable one that is allowed; the settings below then have no effect. "auto" leaves the choice to what is
+            asked for: `pipelines.extract` asks in both modes and settles them, everything else denoises.
         max_denoising_steps: step cap T of each canvas.
         entropy_bound: nats; the k most certain positions are accepted while the sum of the entropies of all but the
             least certain of them stays within it (arXiv 2505.24857, upstream `EntropyBoundSampler`).
@@ -170,8 +172,8 @@ def checkpoint_config(folder: Path, generation: Mapping[str, Any]) -> Generation
     """The checkpoint's own defaults.
 
     Args:
-        folder: the checkpoint; `dg_sglang_config.json` there may hold {"policy": {...}} (transformers' configuration
-            classes refuse unknown keys, so the policy has a file of its own).
+        folder: the checkpoint; `dg_sglang_config.json` there may hold {"policy": {...}, "mode": "...", "vision": ...}
+            (transformers' configuration classes refuse unknown keys, so these have a file of their own).
         generation: the contents of transformers' `generation_config.json`; null and absent keys keep our defaults.
 
     Raises:
@@ -193,8 +195,8 @@ def checkpoint_config(folder: Path, generation: Mapping[str, Any]) -> Generation
         return config
     try:
         ours = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(ours, dict) or not isinstance(ours.get("policy", {}), dict) or set(ours) - {"policy"}:
-            raise ConfigError('it must hold one JSON object {"policy": {...}}')
-        return config.replace({"policy": cast(dict[str, Any], ours.get("policy", {}))})
+        if not isinstance(ours, dict) or not isinstance(ours.get("policy", {}), dict) or set(ours) - _OWN:
+            raise ConfigError(f"it must hold one JSON object with no keys but {', '.join(sorted(_OWN))}")
+        return config.replace({name: cast(Any, value) for name, value in ours.items() if name != "vision"})
     except (ValueError, OSError) as error:  # ConfigError and json's errors are ValueErrors
         raise CheckpointError(f"{path}: {error}") from error

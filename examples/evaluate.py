@@ -4,10 +4,10 @@
     python examples/evaluate.py sroie zugferd --ways pieces causal
     python examples/evaluate.py handwritten --ways pieces --settings '{"policy": {"stop_after": 4}}' --json
 
-Ways to answer: "none" without grammar; "strings" with the grammar of the schema, values are any strings; "pieces" as
-the package extracts, values are pieces of the document, typed where the schema is; "causal" the same left to right;
-"auto" both, and null where they differ and the causal mode isn't sure. The data sets are described in `cases.py`;
-zugferd and sroie lie in the folder that --data or DG_SGLANG_DATA names.
+Ways to answer: "none" without grammar; "strings" with the grammar of the schema, values are any strings; "pieces"
+denoised, values are pieces of the document, typed where the schema is; "causal" the same left to right; "auto", as nano
+extracts by default, both, and null where they differ and the causal mode isn't sure. The data sets are described in
+`cases.py`; zugferd and sroie lie in the folder that --data or DG_SGLANG_DATA names.
 
 Value F1 is that of `dg_sglang.pipelines.evaluation`, the mean over documents; a failed document scores 0. "relaxed"
 ignores case and punctuation, which SROIE's truth changes. "boxes" is the F1 of the boxes of plain fields, against the
@@ -43,8 +43,8 @@ DATA = Path(os.environ.get("DG_SGLANG_DATA", Path(__file__).resolve().parents[1]
 SYNTHETIC = 60
 WAYS: dict[str, dict[str, Any]] = {
     "none": {"constrained": False},
-    "strings": {"free": True},
-    "pieces": {},
+    "strings": {"free": True, "mode": "diffusion"},
+    "pieces": {"mode": "diffusion"},
     "causal": {"mode": "causal"},
     "auto": {"mode": "auto"},
 }

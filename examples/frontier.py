@@ -31,6 +31,7 @@ from dg_sglang.checkpoint import resolve
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "dg-sglang" / "frontier"
 PUBLISHED = {"accept": "tilted", "condition": "tilted", "stop": "confident", "frontier_window": None}
+FAST = {"accept": "tilted", "entropy_bound": 0.3, "stop_after": 4}
 CHANGES: dict[str, Any] = {
     "accept tilted": {"accept": "tilted"},
     "condition tilted": {"condition": "tilted"},
@@ -40,7 +41,8 @@ CHANGES: dict[str, Any] = {
     **{f"window {n or 'off'}": {"frontier_window": n} for n in (None, 2, 4, 8)},
     **{f"bound {bound}": {"entropy_bound": bound} for bound in (0.05, 0.1, 0.3, 1.0)},
     "bound 0.3, stop after 4": {"entropy_bound": 0.3, "stop_after": 4},
-    "accept tilted, bound 0.3, stop after 4": {"accept": "tilted", "entropy_bound": 0.3, "stop_after": 4},
+    "accept tilted, bound 0.3, stop after 2": FAST | {"stop_after": 2},
+    "accept tilted, bound 0.3, stop after 4": FAST,
     "window 8, bound 0.3, stop after 4": {"frontier_window": 8, "entropy_bound": 0.3, "stop_after": 4},
     **{f"flatten {power}": {"flatten": power} for power in (0.25, 0.5)},
     **{f"tail {tail}": {"tail": tail} for tail in ("scored", "unscored")},
@@ -51,6 +53,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "none, 48 steps": WAYS["none"] | {"max_denoising_steps": 48},
     "strings": WAYS["strings"],
     "strings: all tilted, stop confident": WAYS["strings"] | {"policy": PUBLISHED},
+    "strings: accept tilted, bound 0.3, stop after 4": WAYS["strings"] | {"policy": FAST},
     "pieces": WAYS["pieces"],
     **{f"pieces: {name}": WAYS["pieces"] | {"policy": change} for name, change in CHANGES.items()},
     "causal": WAYS["causal"],

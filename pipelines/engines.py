@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from dg_sglang.config import GenerationConfig
     from dg_sglang.results import GenerationResult
 
 
@@ -18,6 +19,10 @@ class Tokens(Protocol):
 
 class TextEngine(Protocol):
     """`dg_sglang.Engine`, or anything that answers like it."""
+
+    @property
+    def config(self) -> "GenerationConfig":
+        """Its default settings."""
 
     @property
     def canvas_length(self) -> int:

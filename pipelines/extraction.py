@@ -99,9 +99,9 @@ def extract(
         repairs: how often fields with an invalid value are asked for again, alone and without that value. Whatever is
             wrong then is an error; what was asked again is a warning.
         progress: gets one short message per step.
-        settings: generation settings, as for `Engine.generate`. `mode` may also be "auto": every field is asked for in
-            the causal mode and denoised, and a value that they don't agree on and that the causal mode isn't sure of
-            is null, with a warning that says so.
+        settings: generation settings, as for `Engine.generate`. In the mode "auto" every field is asked for in the
+            causal mode and denoised, and a value that they don't agree on and that the causal mode isn't sure of is
+            null, with a warning that says so.
 
     Raises:
         GrammarError: the schema is malformed or can't be extracted (before anything is read or loaded).
@@ -121,7 +121,10 @@ def extract(
     if progress:
         over = f" over {_count(windows, 'window')}" if len(windows) > 1 else ""
         progress(f"extracting {_count(root.children, 'field')} in {_count(groups, 'group')}{over}")
-    answers = Answers(engine, groups, windows, conventions, {"seed": seed} | settings, constrained=constrained)
+    asked = {"seed": seed} | settings
+    if constrained:
+        asked = {"mode": (settings.get("config") or engine.config).mode} | asked
+    answers = Answers(engine, groups, windows, conventions, asked, constrained=constrained)
     answers.draw(progress)
     value, reading, failures = _read(schema, answers)
     tried: dict[Path, list[Any]] = {}

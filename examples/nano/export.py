@@ -191,7 +191,7 @@ def export(model: Nano, tokenizer: Path, folder: Path) -> None:
     write_tokenizer(tokenizer, folder)
     write_processor(folder)
     _write_json(folder / "generation_config.json", GENERATION)
-    _write_json(folder / "dg_sglang_config.json", {"policy": POLICY})
+    _write_json(folder / "dg_sglang_config.json", {"mode": "auto", "policy": POLICY, "vision": False})
 
 
 def main() -> None:

@@ -78,13 +78,17 @@ def test_checkpoint_defaults(tmp_path: Path) -> None:
         "t_max": None,
         "sampler_config": {"_cls_name": "EntropyBoundSamplerConfig", "entropy_bound": 0.2},
     }
-    (tmp_path / "dg_sglang_config.json").write_text(json.dumps({"policy": {"frontier_window": 4}}))
+    ours = {"mode": "auto", "policy": {"frontier_window": 4}}
+    (tmp_path / "dg_sglang_config.json").write_text(json.dumps(ours))
     config = checkpoint_config(tmp_path, generation)
+    assert config.mode == "auto"
     assert (config.max_new_tokens, config.entropy_bound, config.t_max) == (512, 0.2, 0.8)
     assert config.policy == Policy(frontier_window=4)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"policy": 3}', '{"policies": {}}', '{"policy": {"accept": 1}}'])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"policy": 3}', '{"policies": {}}', '{"policy": {"accept": 1}}', '{"mode": "fast"}']
+)
 def test_a_bad_settings_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "dg_sglang_config.json").write_text(text)
     with pytest.raises(CheckpointError, match=r"dg_sglang_config\.json"):

@@ -68,6 +68,8 @@ def test_the_mode_auto_asks_both_and_says_where_they_differ(engine: Engine) -> N
     for seed in range(3):
         causal, denoised = (extract(DOCUMENT, Note, engine=engine, seed=seed, mode=m) for m in ("causal", "diffusion"))
         result = extract(DOCUMENT, Note, engine=engine, seed=seed, mode="auto")
+        as_default = extract(DOCUMENT, Note, engine=engine, seed=seed, config=engine.config.replace({"mode": "auto"}))
+        assert as_default.raw == result.raw
         assert result.usage.denoising_steps == causal.usage.denoising_steps + denoised.usage.denoising_steps
         for name, value in causal.raw.items():
             differs = result.raw[name] != value

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from dg_sglang.config import CHECKPOINT_SETTINGS_FILE
 from dg_sglang.errors import CheckpointError, ConfigError
 
 BUNDLED = ("nano",)
@@ -121,12 +122,27 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
         raise CheckpointError(f"{checkpoint.path}: the tokenizer can't be loaded: {error}") from error
 
 
+def sees(checkpoint: Checkpoint) -> bool:
+    """Whether a checkpoint reads pictures: it has an image processor, and doesn't say `"vision": false` (see
+    `checkpoint_config`) because its vision tower was never trained.
+
+    Raises:
+        CheckpointError: its settings file is damaged.
+    """
+    settings = checkpoint.path / CHECKPOINT_SETTINGS_FILE
+    try:
+        trained = not settings.is_file() or json.loads(settings.read_text(encoding="utf-8")).get("vision", True)
+    except (ValueError, OSError, AttributeError) as error:
+        raise CheckpointError(f"{settings}: {error}") from error
+    return bool(trained) and _has_processor(checkpoint)
+
+
 def load_image_processor(checkpoint: Checkpoint) -> Any | None:
     """The checkpoint's image processor, or None where it has none.
 
     Only this part of Gemma 4's processor is loaded: the whole one needs torchvision for videos.
     """
-    if not any((checkpoint.path / name).is_file() for name in ("processor_config.json", "preprocessor_config.json")):
+    if not _has_processor(checkpoint):
         return None
     # Named directly: transformers' AutoImageProcessor needs torchvision before 5.19, even for this one.
     from transformers.models.gemma4.image_processing_pil_gemma4 import Gemma4ImageProcessorPil
@@ -135,6 +151,10 @@ def load_image_processor(checkpoint: Checkpoint) -> Any | None:
         return Gemma4ImageProcessorPil.from_pretrained(checkpoint.path)
     except Exception as error:
         raise CheckpointError(f"{checkpoint.path}: the image processor can't be loaded: {error}") from error
+
+
+def _has_processor(checkpoint: Checkpoint) -> bool:
+    return any((checkpoint.path / name).is_file() for name in ("processor_config.json", "preprocessor_config.json"))
 
 
 def load_module(checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> Any:

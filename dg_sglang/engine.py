@@ -37,6 +37,7 @@ class Engine:
         config: its default settings.
         canvas_length: tokens in a canvas, L.
         max_context: the most tokens that prompt and answer may have together.
+        sees: whether the checkpoint was trained to read pictures.
         device, dtype: of the weights.
     """
 
@@ -57,6 +58,7 @@ class Engine:
             )
         self.canvas_length = self._model.canvas_length
         self.max_context = self._model.max_context
+        self.sees = checkpoints.sees(checkpoint)
         self.device, self.dtype = device, dtype
         self._end_token_ids = checkpoints.end_tokens(checkpoint, self.tokenizer)
         self._lock = threading.RLock()

@@ -48,6 +48,7 @@ class SGLangEngine:
         config: its default settings.
         canvas_length: tokens in a canvas, L.
         max_context: the most tokens that prompt and answer may have together.
+        sees: whether the checkpoint was trained to read pictures.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class SGLangEngine:
         checkpoint = checkpoints.inspect(self._local_folder(model))
         self.path = checkpoint.path
         self.config = checkpoint_config(checkpoint.path, checkpoint.generation)
+        self.sees = checkpoints.sees(checkpoint)
         self.tokenizer = checkpoints.load_tokenizer(checkpoint)
         self._chat = Chat(self.tokenizer, None, image_token_id=None, name=str(checkpoint.path))
         text = checkpoint.config["text_config"]

@@ -6,19 +6,21 @@ from pathlib import Path
 import click
 
 from dg_sglang.cli.overlay import check_overlay, overlay_option, save_overlay
-from dg_sglang.cli.shared import dump, json_option
+from dg_sglang.cli.shared import dump, eyes_option, json_option, load_eyes, url_option
 
 
 @click.command()
 @click.argument("image", type=click.Path(path_type=Path))
+@eyes_option
+@url_option
 @overlay_option
 @json_option
-def chart(image: Path, overlay: Path | None, as_json: bool) -> None:
-    """Read a bar, line, scatter or pie chart from IMAGE by its text and its pixels; no model is involved."""
+def chart(image: Path, model: str | None, url: str | None, overlay: Path | None, as_json: bool) -> None:
+    """Read a bar, line, scatter or pie chart from IMAGE by its text and its pixels, or by a model that sees."""
     from dg_sglang.vision.charts import analyze_chart
 
     check_overlay(overlay, image)
-    read = analyze_chart(image)
+    read = analyze_chart(image, engine=load_eyes(model, url))
     points = ((series.name, point) for series in read.series for point in series.points)
     save_overlay(overlay, image, ((point.box, name or "", f"{point.y:.4g}") for name, point in points if point.box))
     if as_json:

@@ -6,22 +6,24 @@ from pathlib import Path
 import click
 
 from dg_sglang.cli.overlay import check_overlay, overlay_option, save_overlay
-from dg_sglang.cli.shared import dump, json_option
+from dg_sglang.cli.shared import dump, eyes_option, json_option, load_eyes, url_option
 
 
 @click.command()
 @click.argument("image", type=click.Path(path_type=Path))
+@eyes_option
+@url_option
 @overlay_option
 @json_option
-def screenshot(image: Path, overlay: Path | None, as_json: bool) -> None:
-    """List the elements on IMAGE, a screenshot, by its text and its pixels; no model is involved.
+def screenshot(image: Path, model: str | None, url: str | None, overlay: Path | None, as_json: bool) -> None:
+    """List the elements on IMAGE, a screenshot, by its text and its pixels, or by a model that sees.
 
     One line an element, in reading order, indented under what it lies in: role, state, text in quotes, box in pixels.
     """
     from dg_sglang.vision.screens import analyze_screenshot
 
     check_overlay(overlay, image)
-    screen = analyze_screenshot(image)
+    screen = analyze_screenshot(image, engine=load_eyes(model, url))
     marks = ((one.box, one.role, f"{index} {one.role}") for index, one in enumerate(screen.elements))
     save_overlay(overlay, image, marks)
     if as_json:

@@ -1,4 +1,4 @@
-"""Make the two sample documents beside this script: invoice.pdf and receipt.png. All names and numbers are invented."""
+"""Make the samples beside this script: an invoice, a receipt, a chart and a screenshot. All of it is invented."""
 
 from decimal import Decimal
 from io import BytesIO
@@ -41,10 +41,19 @@ BOUGHT = [
 ]
 
 
+VISITORS = {
+    "2022": {"Spring": 420, "Summer": 910, "Autumn": 560, "Winter": 230},
+    "2023": {"Spring": 515, "Summer": 1080, "Autumn": 640, "Winter": 310},
+}
+BLUE, ORANGE, DARK, PALE = "#2f6db3", "#e07b2a", "#222222", "#9aa0a6"
+
+
 def main() -> None:
-    """Write both files."""
+    """Write all files."""
     make_invoice(FOLDER / "invoice.pdf")
     make_receipt(FOLDER / "receipt.png")
+    make_chart(FOLDER / "chart.png")
+    make_screenshot(FOLDER / "screenshot.png")
 
 
 def german(amount: Decimal) -> str:
@@ -140,6 +149,55 @@ def make_receipt(path: Path) -> None:
     noise = np.random.default_rng(7).normal(0, 6, (scan.height, scan.width))
     pixels = np.clip(np.asarray(scan, dtype=np.float32) + noise, 0, 255).astype(np.uint8)
     Image.fromarray(pixels & 0xF0).save(path, optimize=True, dpi=(200, 200))
+
+
+def make_chart(path: Path) -> None:
+    """Bars in groups of two, with a legend."""
+    image = Image.new("RGB", (760, 460), "white")
+    pen = ImageDraw.Draw(image)
+    plain, large = ImageFont.load_default(16), ImageFont.load_default(22)
+    pen.text((400, 28), "Visitors of the museum", fill=DARK, font=large, anchor="mm")
+    foot, unit = 400, 320 / 1200  # pixels per visitor
+    for value in range(0, 1201, 200):
+        y = foot - value * unit
+        pen.line((80, y, 730, y), fill="#dddddd")
+        pen.text((70, y), str(value), fill=DARK, font=plain, anchor="rm")
+    for number, (year, color) in enumerate(zip(VISITORS, (BLUE, ORANGE), strict=True)):
+        for place, (season, value) in enumerate(VISITORS[year].items()):
+            x = 115 + 160 * place + 50 * number
+            pen.rectangle((x, foot - value * unit, x + 49, foot), fill=color)
+            if number == 0:
+                pen.text((x + 50, foot + 20), season, fill=DARK, font=plain, anchor="mm")
+        pen.rectangle((640, 70 + 28 * number, 664, 84 + 28 * number), fill=color)
+        pen.text((674, 77 + 28 * number), year, fill=DARK, font=plain, anchor="lm")
+    pen.line((80, foot, 730, foot), fill=DARK)
+    image.quantize(32).save(path, optimize=True)
+
+
+def make_screenshot(path: Path) -> None:
+    """A page of settings."""
+    image = Image.new("RGB", (640, 470), "white")
+    pen = ImageDraw.Draw(image)
+    plain, large = ImageFont.load_default(16), ImageFont.load_default(27)
+    pen.text((30, 44), "Account settings", fill=DARK, font=large, anchor="lm")
+    fields = (("Display name", "Ines Prado", DARK), ("Email address", "name@example.org", PALE))
+    for number, (label, value, color) in enumerate(fields):
+        y = 92 + 78 * number
+        pen.text((30, y), label, fill=DARK, font=plain, anchor="lm")
+        pen.rounded_rectangle((30, y + 16, 370, y + 52), 5, outline="#8a8f98")
+        pen.text((42, y + 34), value, fill=color, font=plain, anchor="lm")
+    for number, (label, on) in enumerate((("Send me the weekly summary", True), ("Use dark colours", False))):
+        y = 256 + 34 * number
+        pen.rounded_rectangle((30, y, 47, y + 17), 3, outline=BLUE if on else "#8a8f98", fill=BLUE if on else "white")
+        if on:
+            pen.line(((34, y + 9), (38, y + 13), (44, y + 5)), fill="white", width=2)
+        pen.text((58, y + 9), label, fill=DARK, font=plain, anchor="lm")
+    for x, label, fill, color in ((30, "Save changes", BLUE, "white"), (190, "Cancel", "white", BLUE)):
+        pen.rounded_rectangle((x, 340, x + 140, 380), 5, outline=BLUE, fill=fill)
+        pen.text((x + 70, 360), label, fill=color, font=plain, anchor="mm")
+    pen.text((30, 420), "Read the privacy notice", fill=BLUE, font=plain, anchor="lm")
+    pen.line((30, 430, 30 + pen.textlength("Read the privacy notice", plain), 430), fill=BLUE)
+    image.quantize(32).save(path, optimize=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from dg_sglang.vision.charts.marks import Colour, find_colours
 from dg_sglang.vision.charts.model import Chart
 from dg_sglang.vision.charts.picture import Picture
 from dg_sglang.vision.charts.pie import read_pie
-from dg_sglang.vision.charts.text import AxisText, bottom_labels, left_labels
+from dg_sglang.vision.charts.text import AxisText, bottom_labels, left_labels, second_axis
 from dg_sglang.vision.ocr import Text
 
 _BARS_SHARE = 0.6
@@ -40,6 +40,10 @@ def read_chart(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> Chart:
     left, bottom = left_labels(texts, width), bottom_labels(texts, height)
     if left is None or bottom is None:
         raise ChartError("no chart with labelled axes, and no pie: crop the picture to one chart")
+    if second_axis(texts, left, width) is not None:
+        raise ChartError(
+            "a second axis, chart or colour bar stands beside the first: crop the picture to one plain chart"
+        )
     found = find_colours(pixels, _plot_area(pixels, texts, left, bottom))
     legend = find_legend(texts, found)
     colours = _without(found, legend)

@@ -10,6 +10,9 @@ from itertools import combinations
 from typing import Literal
 
 _NUMBER = re.compile(r"[-−–]?\d[\d.,' ]*(?:[eE][-+−]?\d+)?")
+_POWER = re.compile(r"10([⁻−-]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
+_PERHAPS_POWER = re.compile(r"10([\dº°])")  # raised digits that were read as plain ones, or as signs of degrees
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹º°⁻−", "012345678900--")
 _FACTORS = {"": 1.0, "%": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6, "B": 1e9, "bn": 1e9, "G": 1e9, "T": 1e12}
 _TOLERANCE = 2.5
 """How far in pixels a label's middle may lie from its tick."""
@@ -64,6 +67,18 @@ def read_number(text: str) -> tuple[float, str] | None:
         return _plain(digits) * _FACTORS.get(suffix, 1.0), suffix
     except ValueError:
         return None
+
+
+def read_numbers(texts: Sequence[str]) -> list[tuple[float, str] | None]:
+    """`read_number` for the labels of one axis: where most are powers of ten, 102 may be one, too."""
+    powers = [_POWER.fullmatch(text.replace(" ", "")) for text in texts]
+    if sum(power is not None for power in powers) < max(2, len(texts) / 2):
+        return [read_number(text) for text in texts]
+    found = [
+        _PERHAPS_POWER.fullmatch(text.replace(" ", "")) if p is None else p
+        for p, text in zip(powers, texts, strict=True)
+    ]
+    return [None if one is None else (10.0 ** int(one[1].translate(_RAISED)), "") for one in found]
 
 
 def _plain(digits: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dg_sglang.vision.charts.scale import Scale, Tick, fit_scale, read_number
+from dg_sglang.vision.charts.scale import Scale, Tick, fit_scale, read_numbers
 from dg_sglang.vision.ocr import Text
 
 
@@ -31,6 +31,15 @@ def bottom_labels(texts: Sequence[Text], height: int) -> AxisText | None:
     return _best(rows, vertical=False)
 
 
+def second_axis(texts: Sequence[Text], left: AxisText, width: int) -> AxisText | None:
+    """A further column of three or more numbers on a scale: of a second axis, of a second chart, or of a colour bar."""
+    edge = max(label.box[2] for label in left.labels) + 0.05 * width
+    rest = [text for text in texts if text.box[0] > edge and not text.is_vertical]
+    columns = [*_aligned(rest, lambda text: text.box[0]), *_aligned(rest, lambda text: text.box[2])]
+    axis = _best([column for column in columns if len(column) > 2], vertical=True)
+    return axis if axis is not None and axis.scale is not None else None
+
+
 def _aligned(texts: Sequence[Text], place: Callable[[Text], float]) -> list[list[Text]]:
     """Texts whose places follow one another closely, two or more together."""
     groups: list[list[Text]] = []
@@ -47,10 +56,11 @@ def _best(groups: list[list[Text]], *, vertical: bool) -> AxisText | None:
     axes = []
     for group in groups:
         labels = tuple(sorted(group, key=lambda text: text.y if vertical else text.x))
+        numbers = read_numbers([label.text for label in labels])
         ticks = [
             Tick(number[0], label.y if vertical else label.x, number[1])
-            for label in labels
-            if (number := read_number(label.text))
+            for label, number in zip(labels, numbers, strict=True)
+            if number
         ]
         scale = fit_scale(ticks) if len(ticks) > 0.6 * len(labels) else None
         axes.append(AxisText(labels, scale))

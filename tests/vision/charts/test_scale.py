@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dg_sglang.vision.charts.scale import Tick, fit_scale, read_number
+from dg_sglang.vision.charts.scale import Tick, fit_scale, read_number, read_numbers
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,15 @@ def test_powers_of_ten_make_a_logarithmic_scale_and_noise_makes_none() -> None:
     assert scale.value(250) == pytest.approx(10**2.5)
     assert fit_scale([Tick(3, 0), Tick(90, 40), Tick(4, 80), Tick(77, 130), Tick(5, 200)]) is None
     assert fit_scale([Tick(3, 0)]) is None
+
+
+def test_powers_of_ten_among_their_like() -> None:
+    assert [number and number[0] for number in read_numbers(["10⁴", "10³", "102", "10¹", "10º"])] == [
+        1e4,
+        1e3,
+        1e2,
+        10,
+        1,
+    ]
+    assert [number and number[0] for number in read_numbers(["10⁻²", "10⁻¹", "x"])] == [0.01, 0.1, None]
+    assert [number and number[0] for number in read_numbers(["101", "102", "103"])] == [101, 102, 103]

@@ -1,23 +1,27 @@
-"""How much of a chart is read right: `python tests/benchmarks/charts.py [--count 63] [--spoil blur|jpeg|turn|small]`.
+"""How much of a chart is read right: `python tests/benchmarks/charts.py [--count 63] [--spoil clean,blur,…]`.
 
 Charts of seven kinds are drawn from known data in six styles. A value counts when a point of its series has its x (in
-scatter charts one within 2 % of the axis) and a y within 2 % of the range of the values.
+scatter charts one within 2 % of the axis) and a y within 2 % of the range of the values. Charts of other kinds are
+drawn, too, one in each style: these must be refused.
 """
 
 import argparse
 import sys
 import tempfile
 from collections import Counter
-from io import BytesIO
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-from made_charts import KINDS, MadeChart, make_chart
-from PIL import Image, ImageFilter
+from made_charts import KINDS, OTHER_KINDS, MadeChart, make_chart, make_other
+from PIL import Image
+from spoiled import SPOILS, spoil
 
-from dg_sglang.errors import DgError
+from dg_sglang.errors import ChartError, DgError
 from dg_sglang.vision.charts import analyze_chart
 from dg_sglang.vision.charts.model import Chart
+
+_NAMES = ("values", "kind", "title", "axis")
 
 
 def right_values(made: MadeChart, chart: Chart) -> int:
@@ -41,53 +45,62 @@ def right_values(made: MadeChart, chart: Chart) -> int:
     return right
 
 
-def spoiled(path: Path, how: str | None) -> Image.Image:
-    """The picture after a blur, strong JPEG compression, a turn by two degrees, or at two thirds of its size."""
-    image = Image.open(path).convert("RGB")
-    if how == "blur":
-        return image.filter(ImageFilter.GaussianBlur(1.0))
-    if how == "jpeg":
-        file = BytesIO()
-        image.save(file, "JPEG", quality=40)
-        return Image.open(file)
-    if how == "turn":
-        return image.rotate(2, expand=True, fillcolor="white", resample=Image.Resampling.BICUBIC)
-    if how == "small":
-        return image.resize((image.width * 2 // 3, image.height * 2 // 3), Image.Resampling.LANCZOS)
-    return image
+def score(made: MadeChart, picture: Image.Image) -> tuple[Counter, str]:
+    """What is right, and out of how many; what went wrong, in words."""
+    counts = Counter({"values of": sum(map(len, made.series.values())), "kind of": 1, "title of": 1})
+    counts["axis of"] = int(made.value_axis is not None)
+    try:
+        chart = analyze_chart(picture)
+    except DgError as error:
+        return counts, str(error)
+    axis = chart.x_axis if made.kind == "horizontal bar" else chart.y_axis
+    counts["values"] = right_values(made, chart)
+    counts["kind"] = int(chart.kind == made.kind)
+    counts["title"] = int(chart.title == made.title)
+    counts["axis"] = int(made.value_axis is not None and axis is not None and axis.title == made.value_axis)
+    wrong = [f"{counts[name]}/{counts[f'{name} of']} {name}" for name in _NAMES if counts[name] < counts[f"{name} of"]]
+    return counts, ", ".join(wrong)
+
+
+def refused(folder: Path, styles: int) -> Iterator[tuple[str, int, str]]:
+    """For each other kind how many of its charts were refused, and as what the others were read."""
+    for kind in OTHER_KINDS:
+        right, read = 0, []
+        for seed in range(styles):
+            make_other(folder / "other.png", kind, seed)
+            try:
+                read.append(analyze_chart(folder / "other.png").kind)
+            except ChartError:
+                right += 1
+        yield kind, right, ", ".join(read)
 
 
 def main() -> None:
-    """Draw, read, print a table."""
+    """Draw, read, print tables."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--count", type=int, default=63)
-    parser.add_argument("--spoil", choices=("blur", "jpeg", "turn", "small"))
+    parser.add_argument("--count", type=int, default=63, help="charts of the kinds that are read")
+    parser.add_argument("--spoil", default=",".join(SPOILS), help="kinds, with commas between them")
+    parser.add_argument("--styles", type=int, default=6, help="charts of each kind that must be refused")
     options = parser.parse_args()
-    right, total, kinds, titles, axes = Counter(), Counter(), Counter(), Counter(), Counter()
-    charts = Counter()
+    kinds = options.spoil.split(",")
+    rows: dict[str, Counter] = {}
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(options.count):
             made = make_chart(Path(folder) / "chart.png", KINDS[seed % len(KINDS)], seed)
-            total[made.kind] += sum(map(len, made.series.values()))
-            charts[made.kind] += 1
-            try:
-                chart = analyze_chart(spoiled(made.path, options.spoil))
-            except DgError as error:
-                print(f"{made.kind} (seed {seed}): {error}", file=sys.stderr)
-                continue
-            right[made.kind] += right_values(made, chart)
-            kinds[made.kind] += chart.kind == made.kind
-            titles[made.kind] += chart.title == made.title
-            axis = chart.x_axis if made.kind == "horizontal bar" else chart.y_axis
-            axes[made.kind] += made.value_axis is None or (axis is not None and axis.title == made.value_axis)
-    print("kind             values within 2 %     kind  title  value axis")
-    for kind in KINDS:
-        share = f"{right[kind]}/{total[kind]} ({right[kind] / max(1, total[kind]):.1%})"
-        print(
-            f"{kind:16} {share:20}",
-            *(f"{counter[kind]:>3}/{charts[kind]}" for counter in (kinds, titles, axes)),
-        )
-    print(f"all              {right.total()}/{total.total()} ({right.total() / total.total():.1%})")
+            for how in kinds:
+                counts, wrong = score(made, spoil(Image.open(made.path), how)[0])
+                for name in (f"{how}: all", *((f"{how}: {made.kind}",) if how == kinds[0] else ())):
+                    rows[name] = rows.get(name, Counter()) + counts
+                if wrong:
+                    print(f"{how} {made.kind} (seed {seed}): {wrong}", file=sys.stderr)
+        print(f"{options.count} charts".ljust(24) + "".join(f"{name:>19}" for name in _NAMES))
+        for name, counts in sorted(rows.items(), key=lambda row: row[0].endswith(": all")):
+            cells = ((counts[one], counts[f"{one} of"]) for one in _NAMES)
+            print(f"{name:24}" + "".join(f"{f'{a}/{b} ({a / b:.1%})' if b else '':>19}" for a, b in cells))
+        if options.styles:
+            print(f"\nother kinds, refused of {options.styles}")
+        for kind, right, read in refused(Path(folder), options.styles) if options.styles else ():
+            print(f"{kind:24}{right}{f', read as {read}' if read else ''}")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 KINDS = ("bar", "horizontal bar", "grouped bar", "stacked bar", "line", "scatter", "pie")
+OTHER_KINDS = (
+    "box plot", "filled box plot", "area", "stacked area", "error bars", "dots with error bars", "histogram", "violin",
+    "stem", "two axes", "heat map", "line with gaps", "two charts", "waterfall",
+)  # fmt: skip
+"""What a reader of plain charts must refuse."""
 _PLACES = ("North", "South", "East", "West", "Central", "Coast", "Hills", "Lakes")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _NAMES = ("Alpha", "Beta", "Gamma", "Delta")
@@ -49,6 +54,54 @@ def make_chart(path: Path, kind: str, seed: int) -> MadeChart:
         figure.savefig(path)
         plt.close(figure)
     return made
+
+
+def make_other(path: Path, kind: str, seed: int) -> None:
+    """Draw a chart of one of OTHER_KINDS."""
+    import matplotlib as mpl
+    import numpy as np
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    rng = np.random.default_rng(seed)
+    xs, ys = range(10), rng.uniform(3, 9, 10)
+    samples = [rng.normal(5 + number, 1, 60) for number in range(5)]
+    with plt.style.context(_STYLES[seed % len(_STYLES)]):
+        figure, many = plt.subplots(1, 2 if kind == "two charts" else 1, figsize=(7.5, 4.6), dpi=100, squeeze=False)
+        axes = many[0][0]
+        if kind in ("box plot", "filled box plot"):
+            axes.boxplot(samples, patch_artist=kind != "box plot")
+        elif kind == "area":
+            axes.fill_between(xs, ys)
+        elif kind == "stacked area":
+            axes.stackplot(xs, rng.uniform(3, 9, (3, 10)))
+        elif kind in ("error bars", "dots with error bars"):
+            axes.errorbar(
+                xs, ys, yerr=rng.uniform(0.4, 1.5, (2, 10)), fmt="-" if kind == "error bars" else "o", capsize=3
+            )
+        elif kind == "histogram":
+            axes.hist(rng.normal(0, 1, 500), bins=20)
+        elif kind == "violin":
+            axes.violinplot(samples)
+        elif kind == "stem":
+            axes.stem(xs, ys)
+        elif kind == "two axes":
+            axes.plot(xs, ys)
+            axes.twinx().plot(xs, 100 * ys[::-1], color="red")
+        elif kind == "heat map":
+            figure.colorbar(axes.imshow(rng.uniform(0, 1, (6, 8))))
+        elif kind == "line with gaps":
+            axes.plot(xs, [*ys[:3], None, None, *ys[5:]])
+        elif kind == "two charts":
+            for one in many[0]:
+                one.plot(xs, rng.uniform(3, 9, 10))
+        elif kind == "waterfall":
+            axes.bar(_PLACES[:5], ys[:5], bottom=np.cumsum(ys[:5]) - ys[:5])
+        axes.set_title("Survey results")
+        figure.tight_layout()
+        figure.savefig(path)
+        plt.close(figure)
 
 
 def _bars(axes, made, rng) -> None:

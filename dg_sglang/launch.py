@@ -18,6 +18,7 @@ from urllib.request import ProxyHandler, build_opener
 from dg_sglang import checkpoint as checkpoints
 from dg_sglang.errors import ConfigError, ServerError
 from dg_sglang.plugin import CPU_PLATFORM, GRAMMAR_BACKEND
+from dg_sglang.plugin.lifeline import VARIABLE as LIFELINE
 from dg_sglang.plugin.version import check_sglang
 
 ALGORITHM = "Gemma4Renoise"
@@ -82,7 +83,7 @@ class Server:
         self.process = subprocess.Popen(  # noqa: S603
             [*command, *arguments],
             env=_environment(os.environ, target.type),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # never written to: closed, it says that this process is gone
             stdout=_STDERR if log is None else log,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C is for the parent, which ends the group in order
@@ -124,6 +125,8 @@ class Server:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+            if self.process.stdin is not None:
+                self.process.stdin.close()
 
     def __enter__(self) -> Self:
         return self
@@ -137,6 +140,7 @@ class Server:
 def _environment(inherited: Mapping[str, str], device: str) -> dict[str, str]:
     """The server's environment variables; on a CPU, SGLang is told to take our platform."""
     environment = {name: value for name, value in inherited.items() if name != "SGLANG_USE_CPU_ENGINE"}
+    environment[LIFELINE] = "1"
     environment["PYTHONSAFEPATH"] = "1"  # else the current folder would come before what is installed
     if device == "cpu":
         environment["SGLANG_PLATFORM"] = CPU_PLATFORM

@@ -20,8 +20,10 @@ def register() -> None:
         ConfigError: the installed SGLang is not one that the hooks were written for. SGLang logs it and goes on without
             the plugin, so that other models are still served; DiffusionGemma then refuses constraints as upstream does.
     """
+    from dg_sglang.plugin import lifeline
     from dg_sglang.plugin.version import check_sglang
 
+    lifeline.watch()
     check_sglang()
     from dg_sglang.plugin.hooks import install
 

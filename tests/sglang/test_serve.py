@@ -53,6 +53,21 @@ def test_serve_prints_its_url_answers_and_ends_with_all_its_processes(command: s
     assert not alive
 
 
+@pytest.mark.parametrize("ready", [True, False], ids=["ready", "starting"])
+def test_a_killed_parent_takes_the_server_with_it(command: subprocess.Popen[str], ready: bool) -> None:
+    assert command.stdout is not None
+    parent = psutil.Process(command.pid)
+    if ready:
+        assert command.stdout.readline().startswith("http")
+    deadline = time.monotonic() + START_TIMEOUT
+    while not (started := parent.children(recursive=True)):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    command.kill()
+    _, alive = psutil.wait_procs(started, timeout=10 if ready else START_TIMEOUT)
+    assert not alive
+
+
 def test_stop_ends_a_server_that_does_not_answer_to_sigterm(tiny_path: Path, tmp_path: Path) -> None:
     """As one with a stuck request: here its main process is stopped, so that only SIGKILL is left."""
     with (tmp_path / "log").open("wb") as log, Server(tiny_path, device="cpu", port=0, log=log) as server:

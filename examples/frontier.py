@@ -28,6 +28,7 @@ from evaluate import DATA, WAYS, Outcome, read, row, run
 
 from dg_sglang import Engine
 from dg_sglang.checkpoint import resolve
+from dg_sglang.pipelines.evaluation import Score
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "dg-sglang" / "frontier"
 PUBLISHED = {"accept": "tilted", "condition": "tilted", "stop": "confident", "frontier_window": None}
@@ -41,6 +42,7 @@ CHANGES: dict[str, Any] = {
     **{f"window {n or 'off'}": {"frontier_window": n} for n in (None, 2, 4, 8)},
     **{f"bound {bound}": {"entropy_bound": bound} for bound in (0.05, 0.1, 0.3, 1.0)},
     "bound 0.3, stop after 4": {"entropy_bound": 0.3, "stop_after": 4},
+    "accept raw, bound 0.1, stop after 10": {"accept": "raw", "entropy_bound": 0.1, "stop_after": 10},
     "accept tilted, bound 0.3, stop after 2": FAST | {"stop_after": 2},
     "accept tilted, bound 0.3, stop after 4": FAST,
     "window 8, bound 0.3, stop after 4": {"frontier_window": 8, "entropy_bound": 0.3, "stop_after": 4},
@@ -57,6 +59,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "pieces": WAYS["pieces"],
     **{f"pieces: {name}": WAYS["pieces"] | {"policy": change} for name, change in CHANGES.items()},
     "causal": WAYS["causal"],
+    "auto": WAYS["auto"],
 }
 """The ways of `evaluate.py`; after the colon, what is changed in the checkpoint's own policy."""
 
@@ -87,7 +90,8 @@ class Outcomes:
         if path.is_file():
             for text in path.read_text(encoding="utf-8").splitlines():
                 entry = json.loads(text)
-                self._known[Key(**entry["key"])] = Outcome(**entry["outcome"])
+                found = entry["outcome"]
+                self._known[Key(**entry["key"])] = Outcome(**found | {"boxes": Score(**found["boxes"])})
 
     def get(self, key: Key) -> Outcome | None:
         """The outcome, if it is there."""

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from dg_sglang import kernels
 from dg_sglang.image_features import ImageFeatures
 
 
@@ -52,6 +53,8 @@ class DiffusionModel:
         self.device: torch.device = module.device
         self.dtype: torch.dtype = module.model.decoder.embed_tokens.weight.dtype
         self.images = ImageFeatures(module.model.encoder, module.config.vision_config.pooling_kernel_size)
+        self._soft: Tensor | None = None
+        module.model.decoder.self_conditioning.register_forward_pre_hook(self._condition)
         # transformers renamed the argument (and deprecated the old name) between 5.19 and 5.24.
         parameters = inspect.signature(module.forward).parameters
         self._cache_argument = "cache" if "cache" in parameters else "past_key_values"
@@ -150,14 +153,31 @@ class DiffusionModel:
         Returns:
             Logits, float32 [B, L, V].
         """
-        extra = {} if conditioned is None else {"self_conditioning_mask": conditioned}
+        self._soft = None if conditioning is None else self._soft_embedding(conditioning)
+        if self._soft is not None and conditioned is not None:
+            self._soft *= conditioned[:, None, None]
         output = self.module(
             decoder_input_ids=tokens,
-            self_conditioning_logits=conditioning,
             decoder_attention_mask=dict(context.mask),
             decoder_position_ids=context.positions,
             **{self._cache_argument: context.cache},
-            **extra,
         )
         logits: Tensor = output.logits
         return logits
+
+    def _soft_embedding(self, conditioning: Tensor) -> Tensor:
+        """The mean embedding under softmax(conditioning), scaled as a token's is: [B, L, hidden].
+
+        Upstream's decoder makes it from a float32 copy of all probabilities; the kernel never holds them.
+        """
+        table = self.module.model.decoder.embed_tokens
+        kernel = kernels.backend(conditioning.device)
+        rows = conditioning.flatten(0, 1)
+        ones = torch.ones(len(rows), device=rows.device)
+        log_norm = kernel.row_statistics(rows, ones).log_norm
+        mean = kernel.soft_embedding(rows, ones, log_norm, None, None, table.weight).to(table.weight.dtype)
+        return (mean * table.embed_scale.to(mean.dtype)).view(*conditioning.shape[:2], -1)
+
+    def _condition(self, block: Any, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
+        """Give the decoder's self-conditioning block the soft embedding in place of the zeros it is called with."""
+        return None if self._soft is None else (arguments[0], self._soft)

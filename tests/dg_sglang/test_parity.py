@@ -77,13 +77,34 @@ def test_equal_tokens_at_other_entropy_bounds(engine: Engine, upstream: Any, bou
     assert_same(engine.generate(LONG, seed=7, entropy_bound=bound, sampling="multinomial"), expected)
 
 
-def test_equal_tokens_in_bfloat16(tiny_path: Path) -> None:
-    from transformers import DiffusionGemmaForBlockDiffusion
+def test_bfloat16_is_no_less_exact_than_upstream(tiny_path: Path) -> None:
+    """Upstream rounds the probabilities of self-conditioning to bfloat16, the kernel doesn't: tokens may differ."""
+    from transformers import DiffusionGemmaForBlockDiffusion, DynamicCache
 
-    engine = Engine.load(tiny_path, device="cpu", dtype="bfloat16")
+    exact, engine = (Engine.load(tiny_path, device="cpu", dtype=dtype)._model for dtype in ("float32", "bfloat16"))
     upstream = DiffusionGemmaForBlockDiffusion.from_pretrained(tiny_path, dtype=torch.bfloat16).eval()
-    for seed in range(2):
-        assert_same(engine.generate(LONG, seed=seed, sampling="multinomial"), reference(upstream, engine, LONG, seed))
+    generator = torch.Generator().manual_seed(0)
+    prompt = torch.randint(20, 300, (40,), generator=generator).tolist()
+    errors = []
+    for _ in range(8):
+        canvas = torch.randint(20, 300, (1, engine.canvas_length), generator=generator)
+        conditioning = 4 * torch.randn(1, engine.canvas_length, engine.vocab_size, generator=generator)
+        logits = []
+        for model in (exact, engine):
+            cache = model.new_cache()
+            model.encode(prompt, cache)
+            logits.append(model.decode(canvas, model.stack([cache]), conditioning))
+        cache = DynamicCache(config=upstream.config.get_text_config(decoder=True))
+        with torch.inference_mode():
+            theirs = upstream(
+                input_ids=torch.tensor([prompt]),
+                decoder_input_ids=canvas,
+                self_conditioning_logits=conditioning,
+                **{engine._cache_argument: cache},
+            ).logits
+        errors.append([(one - logits[0]).abs().mean().item() for one in (logits[1], theirs)])
+    ours, others = torch.tensor(errors).mean(0)
+    assert 0 < ours < 1.1 * others
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])

@@ -38,7 +38,7 @@ def to_wire(constraint: Any) -> dict[str, str]:
     if isinstance(constraint, Template):
         return {"structural_tag": _dump({"type": "structural_tag", "format": _format(constraint)})}
     kind, text = _plain(constraint)
-    return {kind: text}
+    return {kind: text or "()"}  # SGLang takes an empty text for no constraint
 
 
 def _plain(constraint: Constraint) -> tuple[str, str]:

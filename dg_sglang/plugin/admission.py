@@ -14,13 +14,17 @@ from dg_sglang.plugin.service import named, served_of
 
 
 def check_request(original: Any, scheduler: Any, req: Any) -> str | None:
-    """Unknown or invalid settings are an HTTP 400 at once; upstream's own refusals come first."""
+    """Invalid settings and token ids are an HTTP 400 at once; upstream's own refusals come first.
+
+    Upstream would look up any token id in the embeddings, and end the server where there is none.
+    """
     error: str | None = original(scheduler, req)
     backend = _backend(scheduler)
     if error or backend is None:
         return error
     params = req.sampling_params
     try:
+        backend.service.check_prompt(req.origin_input_ids_unpadded)  # before images take their tokens' places
         req.dg_settings = backend.service.settings(params.custom_params, params.sampling_seed)
     except DgError as refusal:
         return named(refusal)

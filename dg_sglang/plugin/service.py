@@ -19,7 +19,7 @@ from dg_sglang.canvas import CanvasState
 from dg_sglang.causal import CausalSequence
 from dg_sglang.chat import Chat, Prompt
 from dg_sglang.config import GenerationConfig, Whitespace, checkpoint_config
-from dg_sglang.errors import ConfigError, PromptTooLongError
+from dg_sglang.errors import ConfigError, InputError, PromptTooLongError
 from dg_sglang.grammar import Regex, TokenAutomaton, Vocabulary, compile_constraint
 from dg_sglang.request import GenerationRequest
 from dg_sglang.sampler import denoise_step
@@ -162,6 +162,12 @@ class Service:
             device=device,
         )
         denoise_step(torch.zeros(1, length, self._vocab_size, device=device), [served.canvas])
+
+    def check_prompt(self, prompt: Sequence[int]) -> None:
+        """Raises InputError when one of the token ids is none of the vocabulary's."""
+        for token in (min(prompt, default=0), max(prompt, default=0)):
+            if not 0 <= token < self._vocab_size:
+                raise InputError(f"input_ids: token ids go from 0 to {self._vocab_size - 1}, got {token}")
 
     def settings(self, custom_params: Mapping[str, Any] | None, seed: int | None) -> Settings:
         """Check SGLang's `custom_params` and seed.

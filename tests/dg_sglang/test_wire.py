@@ -60,6 +60,7 @@ def test_choices_travel_as_a_pattern_of_just_them(options: list[str]) -> None:
 
 def test_a_pattern_travels_as_it_is() -> None:
     assert to_wire(Regex("a|b")) == {"regex": "a|b"}
+    assert to_wire(Regex("")) == to_wire(Choice([""])) == {"regex": "()"}  # SGLang drops empty texts
 
 
 def test_grammars_and_structural_tags_travel_as_they_are() -> None:

@@ -12,7 +12,14 @@ from tiny_checkpoint import SPECIAL_TOKENS, make_tiny_checkpoint
 
 from dg_sglang import checkpoint
 from dg_sglang.connection import refusal
-from dg_sglang.errors import BudgetError, ConfigError, GrammarError, PromptTooLongError, UnsupportedSchemaError
+from dg_sglang.errors import (
+    BudgetError,
+    ConfigError,
+    GrammarError,
+    InputError,
+    PromptTooLongError,
+    UnsupportedSchemaError,
+)
 from dg_sglang.grammar import JsonSchema, Regex
 from dg_sglang.plugin.service import Served, Service, named, seed_of
 from dg_sglang.sampler import denoise_step
@@ -88,6 +95,13 @@ def test_fixed_tokens_have_json_keys(service: Service) -> None:
 def test_what_is_no_setting_is_refused(service: Service, custom_params: Any, seed: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         service.settings(custom_params, seed)
+
+
+@pytest.mark.parametrize("prompt", [[50, -1], [VOCABULARY, 50], [2**40]])
+def test_a_prompt_of_other_tokens_is_refused(service: Service, prompt: list[int]) -> None:
+    service.check_prompt([0, VOCABULARY - 1])
+    with pytest.raises(InputError, match="token ids go from 0 to 303"):
+        service.check_prompt(prompt)
 
 
 def test_a_server_default_that_is_no_setting_is_refused(folder: Path) -> None:

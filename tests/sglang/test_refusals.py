@@ -115,6 +115,13 @@ def test_what_nobody_thought_of_ends_its_own_request_only(tiny: Client, custom: 
     assert tiny.generate(regex="yes|no", max_new_tokens=8)["text"] in ("yes", "no")
 
 
+@pytest.mark.parametrize("ids", [[50, -1], [304], [2**40]], ids=str)
+def test_token_ids_beyond_the_vocabulary_are_refused(tiny: Client, ids: list[int]) -> None:
+    body = {"input_ids": ids, "sampling_params": {"max_new_tokens": 8}}
+    assert "token ids go from 0 to 303" in refused(tiny.post("/generate", body))
+    assert tiny.generate(regex="yes|no", max_new_tokens=8)["text"] in ("yes", "no")
+
+
 def test_a_prompt_longer_than_the_context_is_refused(tiny: Client) -> None:
     response = tiny.post("/generate", {"text": "a " * 3000, "sampling_params": {"max_new_tokens": 16}})
     assert "context" in refused(response)

@@ -20,7 +20,7 @@ Coordinate = Annotated[int, Field(ge=0, le=GRID)]
 GridBox = Annotated[list[Coordinate], Field(min_length=4, max_length=4, description="y0, x0, y1, x1 from 0 to 1000")]
 """The type of a field that holds a box as the model writes it."""
 PixelBox = tuple[float, float, float, float]
-"""(x0, y0, x1, y1) in pixels, origin at the top left corner."""
+"""(x0, y0, x1, y1) in pixels of the picture as displayed, origin at the top left corner."""
 OVERLAP = 0.1
 """Share of a tile's side that it has in common with its neighbour, so that small things are whole in one of them."""
 

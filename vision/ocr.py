@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dg_sglang.errors import ImageError
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _LONG_SIDE = 1600  # small print is found more reliably on an enlarged picture
 _MOST_ENLARGED = 2.0
+_MOST_NARROW = 3  # times its shorter side, which the reader enlarges to 736 pixels
+_FAINTEST = 8  # levels between ink and paper
 _OVERLAP = 120  # pixels that parts of a tall picture share: more than a line of text is high
 _UPRIGHT = 1.5  # times its width; a taller line of several characters runs upwards
 
@@ -67,7 +70,10 @@ def read_lines(pixels: NDArray[np.uint8]) -> list[Text]:
         raise ImageError(f"text on pictures needs an extra ({error}): pip install 'dg-sglang[documents]'") from error
 
     lines: list[Text] = []
-    for top, tile in _tiles(pixels):
+    for top, part in _tiles(pixels):
+        if np.ptp(part, axis=(0, 1)).max() < _FAINTEST:
+            continue  # nothing is printed on it
+        tile = _padded(part)
         factor = min(_MOST_ENLARGED, max(1.0, _LONG_SIDE / max(tile.shape[:2])))
         size = (round(tile.shape[1] * factor), round(tile.shape[0] * factor))
         enlarged = tile if factor == 1.0 else cv2.resize(tile, size, interpolation=cv2.INTER_CUBIC)
@@ -94,6 +100,19 @@ def _tiles(pixels: NDArray[np.uint8]) -> list[tuple[int, NDArray[np.uint8]]]:
         return [(0, pixels)]
     starts = [*range(0, height - size, size - _OVERLAP), height - size]
     return [(start, pixels[start : start + size]) for start in starts]
+
+
+def _padded(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """With a margin to the right or below where one side is so short that the reader would enlarge it much."""
+    import cv2
+
+    height, width = pixels.shape[:2]
+    least = max(height, width) // _MOST_NARROW
+    if min(height, width) >= least:
+        return pixels
+    paper = [int(level) for level in pixels[-1, -1]]
+    below, right = max(0, least - height), max(0, least - width)
+    return np.asarray(cv2.copyMakeBorder(pixels, 0, below, 0, right, cv2.BORDER_CONSTANT, value=paper), np.uint8)
 
 
 def _add(lines: list[Text], line: Text) -> None:

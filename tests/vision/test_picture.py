@@ -61,11 +61,12 @@ def test_the_first_frame_of_an_animation_counts() -> None:
     assert analyze_screenshot(file.getvalue()).text == "First frame"
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_small_text_on_a_tall_picture_is_read() -> None:
     pytest.importorskip("rapidocr", reason="reading text on pictures needs RapidOCR")
-    page = Drawing(400, 4200)
-    words = [f"Line number {number}" for number in range(0, 4200, 300)]
+    page = Drawing(400, 2700)
+    words = [f"Line number {number}" for number in range(0, 2700, 300)]
     for number, line in enumerate(words):
         page.write(30, 20 + 300 * number, line)
     assert analyze_screenshot(page.image).text.split("\n") == words

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from dg_sglang.vision.grid import PixelBox
+
 if TYPE_CHECKING:
     import pandas as pd
-
-PixelBox = tuple[float, float, float, float]
-"""(x0, y0, x1, y1) in pixels of the picture as displayed, origin at the top left corner."""
 
 ChartKind = Literal["bar", "horizontal bar", "grouped bar", "stacked bar", "line", "scatter", "pie"]
 

@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-PixelBox = tuple[float, float, float, float]
-"""(x0, y0, x1, y1) in pixels of the picture as displayed, origin at the top left corner."""
+from dg_sglang.vision.grid import PixelBox
 
 
 class FormField(BaseModel):

@@ -198,9 +198,11 @@ def test_the_sdk_parses_pydantic_models(client: openai.OpenAI) -> None:
     assert isinstance(answer.choices[0].message.parsed, Colour)
 
 
-def test_instructor_returns_pydantic_models(client: openai.OpenAI) -> None:
-    patched = instructor.from_openai(client, mode=instructor.Mode.JSON_SCHEMA)
-    colour = patched.chat.completions.create(
+@pytest.mark.parametrize("mode", [instructor.Mode.JSON_SCHEMA, instructor.Mode.TOOLS], ids=lambda mode: mode.value)
+def test_instructor_returns_pydantic_models(nano: Client, mode: instructor.Mode) -> None:
+    """By response_format, and by the tool call that is instructor's default."""
+    client = openai.OpenAI(base_url=f"{nano.url}/v1", api_key="none", timeout=TIMEOUT, max_retries=0)
+    colour = instructor.from_openai(client, mode=mode).chat.completions.create(
         model="served",
         messages=[{"role": "user", "content": "A colour?"}],
         response_model=Colour,

@@ -1,6 +1,6 @@
 """Every place where the plugin reaches into SGLang, and why. One hook, one reason.
 
-All go through SGLang's `HookRegistry`, which wraps the named function in every process. `tests/plugin/test_contract.py`
+All go through SGLang's `HookRegistry`, which wraps the named function in every process. `tests/sglang/test_contract.py`
 checks each against the installed SGLang.
 """
 

@@ -48,7 +48,7 @@ def level(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> Level:
     slope = _slope(pixels, texts)
     if abs(slope) < _LEAST:
         return Level(pixels, tuple(texts), (width, height))
-    turn = cv2.getRotationMatrix2D((width / 2, height / 2), slope, 1.0)
+    turn: NDArray[np.float64] = np.array(cv2.getRotationMatrix2D((width / 2, height / 2), slope, 1.0), np.float64)
     new_width = int(height * abs(turn[0, 1]) + width * abs(turn[0, 0]))
     new_height = int(height * abs(turn[0, 0]) + width * abs(turn[0, 1]))
     turn[:, 2] += (new_width - width) / 2, (new_height - height) / 2

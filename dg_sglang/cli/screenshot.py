@@ -35,7 +35,7 @@ def screenshot(image: Path, model: str | None, url: str | None, overlay: Path | 
     depths: list[int] = []
     for element in screen.elements:
         depths.append(0 if element.parent is None else depths[element.parent] + 1)
-        words = [element.role, *([element.state] if element.state else [])]
+        words: list[str] = [element.role, *([element.state] if element.state else [])]
         words += [f'"{printable(element.text)}"'] if element.text else []
         words += [f"[{printable(element.label)}]"] if element.label else []
         place = ", ".join(f"{edge:.0f}" for edge in element.box)

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from dg_sglang.errors import ChartError
 from dg_sglang.vision.charts.marks import Mask, pieces
-from dg_sglang.vision.charts.model import Chart, PixelBox, Point
+from dg_sglang.vision.charts.model import Chart, Point
 from dg_sglang.vision.charts.picture import Picture
 from dg_sglang.vision.charts.refusals import have_whiskers, look_at
 from dg_sglang.vision.charts.scale import Scale
+from dg_sglang.vision.grid import PixelBox
 
 
 def read_lines_or_dots(picture: Picture) -> Chart:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from dg_sglang.vision.charts.legend import find_legend
 from dg_sglang.vision.charts.marks import Colour, find_colours
-from dg_sglang.vision.charts.model import Chart, PixelBox, Point, Series
+from dg_sglang.vision.charts.model import Chart, Point, Series
 from dg_sglang.vision.charts.picture import title
+from dg_sglang.vision.grid import PixelBox
 from dg_sglang.vision.ocr import Text
 
 _ANGLES = 3600

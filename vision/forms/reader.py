@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from dg_sglang.vision.forms.model import FormField
 from dg_sglang.vision.screens.model import Element, Screen
@@ -33,10 +34,9 @@ def fields_of(screen: Screen) -> list[FormField]:
 def _drawn(element: Element) -> FormField:
     label = element.label.rstrip(" :*") if element.label else None
     if element.role in ("checkbox", "radio"):
-        kind = "checkbox" if element.role == "checkbox" else "radio"
-        return FormField(kind=kind, label=label, checked=element.state == "checked", box=element.box)
+        return FormField(kind=element.role, label=label, checked=element.state == "checked", box=element.box)
     value = element.text if element.state == "filled" and not _BLANK.fullmatch(element.text) else None
-    kind = "choice" if element.role == "combobox" else "text"
+    kind: Literal["choice", "text"] = "choice" if element.role == "combobox" else "text"
     return FormField(
         kind=kind, label=label, value=value, box=element.box, confidence=element.confidence if value else None
     )

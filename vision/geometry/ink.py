@@ -43,7 +43,7 @@ def ink(pixels: NDArray[np.uint8], box: Box) -> Ink:
     ground = common(part)
     distance = np.abs(part - ground).max(1)
     letters = np.median(part[distance >= 0.8 * distance.max()], 0).astype(np.int16)
-    return Ink(letters, ground)
+    return Ink(np.asarray(letters), ground)
 
 
 def common(colours: NDArray[np.int16]) -> NDArray[np.int16]:
@@ -51,7 +51,7 @@ def common(colours: NDArray[np.int16]) -> NDArray[np.int16]:
     cells = colours // 8
     keys = (cells[:, 0].astype(np.int32) << 16) | (cells[:, 1].astype(np.int32) << 8) | cells[:, 2]
     values, counts = np.unique(keys, return_counts=True)
-    return np.median(colours[keys == values[counts.argmax()]], 0).astype(np.int16)
+    return np.asarray(np.median(colours[keys == values[counts.argmax()]], 0), np.int16)
 
 
 def is_underlined(pixels: NDArray[np.uint8], box: Box, colours: Ink) -> bool:
@@ -67,11 +67,11 @@ def is_underlined(pixels: NDArray[np.uint8], box: Box, colours: Ink) -> bool:
         return np.asarray(np.abs(part - colours.letters).max(2) < reach)
 
     same = same_as_letters(box[0] + 1, box[2] - 2)
-    beside = same_as_letters(box[2] + 0.2 * height, box[2] + 0.6 * height).all(1)  # a line that runs on is a border
+    beside = same_as_letters(box[2] + 0.2 * height, box[2] + 0.6 * height)  # a line that runs on is a border
     share, least = (
         (0.6, max(0.25 * width, min(0.7 * height, 0.5 * width))) if colours.is_chromatic else (0.7, 0.6 * width)
     )
-    rows = [row for row, on in zip(same, beside, strict=True) if not on and row.mean() > share]
+    rows = [row for row, on in zip(same, beside, strict=True) if not on.all() and row.mean() > share]
     rows = [row for row in rows if _longest_run(row) >= least]
     return 0 < len(rows) <= max(2, 0.2 * height)
 

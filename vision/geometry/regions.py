@@ -59,7 +59,7 @@ def find_regions(pixels: Pixels) -> list[Region]:
             continue
         part = np.pad((labels[y : y + height, x : x + width] == index).astype(np.uint8), 1)
         contours, _ = cv2.findContours(part, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-        contour = max(contours, key=cv2.contourArea)
+        contour = np.asarray(max(contours, key=cv2.contourArea), np.int32)
         fill = cv2.contourArea(contour) / max(1, (width - 1) * (height - 1))
         if fill < _FILL or not _straight(contour, width, height):
             continue

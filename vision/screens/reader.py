@@ -105,8 +105,8 @@ def _add(
 def _read_ticks(draft: _Draft, regions: list[Region], pictures: list[Box]) -> list[Region]:
     """Add checkboxes and radio buttons that stand before a text; the regions that are none of them."""
     rest, usual = [], draft.typical.size
-    for candidate in [*regions, *pictures]:
-        box = candidate.box if isinstance(candidate, Region) else candidate
+    candidates: list[tuple[Box, Region | None]] = [(one.box, one) for one in regions]
+    for box, region in [*candidates, *((one, None) for one in pictures)]:
         width, height = box[2] - box[0], box[3] - box[1]
         small = 0.6 * usual <= height <= 1.7 * usual and 0.75 < width / height < 1.34
         label = _label_after(draft, box) if small else None
@@ -114,8 +114,8 @@ def _read_ticks(draft: _Draft, regions: list[Region], pictures: list[Box]) -> li
         if tick and label is not None:
             _add(draft, tick[0], [], box, state=tick[1], label=draft.texts[label].text)
             draft.used.update(draft.free(box))  # a mark in it that was read as a letter
-        elif isinstance(candidate, Region) and not any(_is_letter_part(box, text) for text in draft.texts):
-            rest.append(candidate)
+        elif region is not None and not any(_is_letter_part(box, text) for text in draft.texts):
+            rest.append(region)
     return rest
 
 

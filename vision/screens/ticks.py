@@ -77,8 +77,8 @@ def _is_disc(drawn: NDArray[np.bool_]) -> bool:
         columns = np.flatnonzero(drawn[row])
         reach = width * np.sqrt(max(0.0, 1 - ((row + 0.5) / height * 2 - 1) ** 2))
         extent = columns[-1] - columns[0] + 1 if len(columns) else 0
-        wrong += abs(extent - reach) > max(2.5, 0.2 * width)
-    return wrong <= max(1, 0.15 * height)
+        wrong += int(abs(extent - reach) > max(2.5, 0.2 * width))
+    return bool(wrong <= max(1, 0.15 * height))
 
 
 def _is_paper(part: NDArray[np.int16], inner: NDArray[np.bool_]) -> bool:

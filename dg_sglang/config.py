@@ -3,7 +3,6 @@
 import dataclasses
 import difflib
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -19,6 +18,7 @@ Whitespace = Literal["json", "compact"]
 Sampling = Literal["inversion", "multinomial"]
 
 CHECKPOINT_SETTINGS_FILE = "dg_sglang_config.json"
+_LARGEST, _LARGEST_NUMBER = 2**31 - 1, 3.4e38  # what int32 and float32 tensors hold
 _OWN = {"policy", "mode", "vision"}
 
 
@@ -31,10 +31,12 @@ def close_matches(name: str, known: Iterable[str]) -> str:
 def _check_int(name: str, value: object, minimum: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
         raise ConfigError(f"{name} must be an integer >= {minimum}, got {value!r}")
+    if value > _LARGEST:
+        raise ConfigError(f"{name} must be at most {_LARGEST:,}")
 
 
 def _check_number(name: str, value: object, *, minimum: float = 0.0, exclusive: bool = False) -> None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST_NUMBER
     if not is_number or value < minimum or (exclusive and value == minimum):  # type: ignore[operator]
         raise ConfigError(f"{name} must be a number {'>' if exclusive else '>='} {minimum:g}, got {value!r}")
 

@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from dg_sglang.vision.geometry.boxes import inside, overlap
 from dg_sglang.vision.ocr import Box, Text
 
 Pixels = NDArray[np.uint8]
@@ -110,27 +111,6 @@ def _belongs(box: Box, word: Box) -> bool:
     if min(common) <= 0 or common[0] * common[1] < 0.5 * width * height:
         return False
     return not (0.8 < width / height < 1.25 and 0.5 * tall < height and box[0] < word[0] + 0.4 * tall)
-
-
-def inside(one: Box, other: Box, slack: float = 2.0) -> bool:
-    """Whether the first box lies in the second."""
-    return (
-        one[0] >= other[0] - slack
-        and one[1] >= other[1] - slack
-        and one[2] <= other[2] + slack
-        and one[3] <= other[3] + slack
-    )
-
-
-def overlap(one: Box, other: Box) -> float:
-    """Intersection over union."""
-    width = min(one[2], other[2]) - max(one[0], other[0])
-    height = min(one[3], other[3]) - max(one[1], other[1])
-    if width <= 0 or height <= 0:
-        return 0.0
-    common = width * height
-    areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
-    return common / (areas - common)
 
 
 def smoothed(pixels: Pixels) -> Pixels:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dg_sglang.vision.geometry.regions import inside
+from dg_sglang.vision.geometry.boxes import inside
 from dg_sglang.vision.ocr import Box
 from dg_sglang.vision.screens.model import Element
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dg_sglang.vision.geometry.boxes import inside, overlap
 from dg_sglang.vision.geometry.ink import ink, is_underlined
 from dg_sglang.vision.geometry.lines import font_size, prepare
-from dg_sglang.vision.geometry.regions import Region, find_pictures, find_regions, inside, overlap, smoothed
+from dg_sglang.vision.geometry.regions import Region, find_pictures, find_regions, smoothed
 from dg_sglang.vision.ocr import Box, Text
 from dg_sglang.vision.screens.fields import Typical, read_field
 from dg_sglang.vision.screens.model import Element, Screen

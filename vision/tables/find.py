@@ -110,10 +110,23 @@ def aligned_grids(texts: Sequence[Text], *, among: Iterable[int] | None = None) 
         if len(row) > 1 and near:
             chain.append(row)
             continue
-        grid = _aligned(texts, chain)
-        if grid:
-            grids.append(grid)
+        grids += _runs(texts, chain)
         chain = [row] if len(row) > 1 else []
+    return grids
+
+
+def _runs(texts: Sequence[Text], rows: Sequence[Sequence[int]]) -> list[Grid]:
+    """The tables in consecutive rows: from each row on the longest run that lines up."""
+    grids = []
+    start = 0
+    while start + _LEAST_ROWS <= len(rows):
+        ends = range(len(rows), start + _LEAST_ROWS - 1, -1)
+        found = next(((end, grid) for end in ends if (grid := _aligned(texts, rows[start:end]))), None)
+        if found is None:
+            start += 1
+        else:
+            start = found[0]
+            grids.append(found[1])
     return grids
 
 
@@ -130,6 +143,8 @@ def _aligned(texts: Sequence[Text], rows: Sequence[Sequence[int]]) -> Grid | Non
             columns.append([index])
             reach.append(texts[index].box[2])
     if len(columns) < 2 or any(len(column) < 0.6 * len(rows) for column in columns):
+        return None
+    if any(sum(not set(row).isdisjoint(column) for column in columns) < 2 for row in rows):
         return None
     if not all(_lines_up([texts[index] for index in column]) for column in columns):
         return None

@@ -6,7 +6,7 @@ import pytest
 from made_screens import browser, browser_program, make_screen
 
 from dg_sglang.cli import main
-from dg_sglang.vision.geometry.regions import overlap
+from dg_sglang.vision.geometry.boxes import overlap
 from dg_sglang.vision.screens import analyze_screenshot
 
 

@@ -49,3 +49,16 @@ def test_a_table_is_found_between_other_text() -> None:
     texts += [line("And one more line below", 20, 140)]
     (grid,) = aligned_grids(texts)
     assert grid.texts == set(range(1, 7))
+
+
+def test_rows_that_line_up_with_nothing_end_a_table() -> None:
+    texts = [
+        line("A long line of words", 20, 0),
+        line("17:42", 230, 0),
+        line("Till", 20, 30),
+        line("Receipt 118", 120, 30),
+    ]
+    for number, (name, price) in enumerate((("Wholemeal bread", "1.85"), ("Eggs", "2.40"), ("Cheddar", "14.15"))):
+        texts += [line(name, 20, 60 + 30 * number), line(price, 300 - 9 * len(price), 60 + 30 * number)]
+    (grid,) = aligned_grids(texts)
+    assert grid.texts == set(range(4, 10))

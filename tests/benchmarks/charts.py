@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
@@ -85,15 +86,18 @@ def main() -> None:
     kinds = options.spoil.split(",")
     rows: dict[str, Counter] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(options.count):
-            made = make_chart(Path(folder) / "chart.png", KINDS[seed % len(KINDS)], seed)
-            for how in kinds:
-                counts, wrong = score(made, spoil(Image.open(made.path), how)[0])
-                for name in (f"{how}: all", *((f"{how}: {made.kind}",) if how == kinds[0] else ())):
-                    rows[name] = rows.get(name, Counter()) + counts
-                if wrong:
-                    print(f"{how} {made.kind} (seed {seed}): {wrong}", file=sys.stderr)
-        print(f"{options.count} charts".ljust(24) + "".join(f"{name:>19}" for name in _NAMES))
+        done = 0
+        with suppress(KeyboardInterrupt):  # an interrupted run says what it has
+            for seed in range(options.count):
+                made = make_chart(Path(folder) / "chart.png", KINDS[seed % len(KINDS)], seed)
+                for how in kinds:
+                    counts, wrong = score(made, spoil(Image.open(made.path), how)[0])
+                    for name in (f"{how}: all", *((f"{how}: {made.kind}",) if how == kinds[0] else ())):
+                        rows[name] = rows.get(name, Counter()) + counts
+                    if wrong:
+                        print(f"{how} {made.kind} (seed {seed}): {wrong}", file=sys.stderr)
+                done += 1
+        print(f"{done} charts".ljust(24) + "".join(f"{name:>19}" for name in _NAMES))
         for name, counts in sorted(rows.items(), key=lambda row: row[0].endswith(": all")):
             cells = ((counts[one], counts[f"{one} of"]) for one in _NAMES)
             print(f"{name:24}" + "".join(f"{f'{a}/{b} ({a / b:.1%})' if b else '':>19}" for a, b in cells))

@@ -9,6 +9,7 @@ import argparse
 import sys
 import tempfile
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
@@ -16,9 +17,9 @@ from made_screens import LAYOUTS, THEMES, MadeElement, browser, make_screen
 from PIL import Image
 from spoiled import SPOILS, spoil
 
+from dg_sglang.vision.geometry.boxes import overlap
 from dg_sglang.vision.screens import analyze_screenshot
 from dg_sglang.vision.screens.model import Element
-from dg_sglang.vision.geometry.regions import overlap
 
 
 def score(truth: list[MadeElement], read: list[Element], *, misses: list[str] | None = None) -> Counter:
@@ -57,22 +58,25 @@ def main() -> None:
     roles: dict[str, Counter] = {}
     with tempfile.TemporaryDirectory() as folder, browser() as chromium:
         pages = [(layout, theme) for layout in LAYOUTS for theme in THEMES][:: options.every]
-        for number, (layout, theme) in enumerate(pages):
-            made = make_screen(chromium, Path(folder) / f"{number}.png", layout, theme)
-            for kind in kinds:
-                picture, place = spoil(Image.open(made.path), kind)
-                truth = [MadeElement(one.role, one.text, place(one.box), one.state) for one in made.elements]
-                misses: list[str] = []
-                read = analyze_screenshot(picture).elements
-                totals[kind] += score(truth, read, misses=misses)
-                if kind == kinds[0]:
-                    for role in {one.role for one in truth}:
-                        one_role = [one for one in truth if one.role == role]
-                        roles[role] = roles.get(role, Counter()) + score(one_role, read)
-                if options.misses:
-                    print(*(f"{layout} {theme} {kind}: {miss}" for miss in misses), sep="\n", file=sys.stderr)
+        done = 0
+        with suppress(KeyboardInterrupt):  # an interrupted run says what it has
+            for number, (layout, theme) in enumerate(pages):
+                made = make_screen(chromium, Path(folder) / f"{number}.png", layout, theme)
+                for kind in kinds:
+                    picture, place = spoil(Image.open(made.path), kind)
+                    truth = [MadeElement(one.role, one.text, place(one.box), one.state) for one in made.elements]
+                    misses: list[str] = []
+                    read = analyze_screenshot(picture).elements
+                    totals[kind] += score(truth, read, misses=misses)
+                    if kind == kinds[0]:
+                        for role in {one.role for one in truth}:
+                            one_role = [one for one in truth if one.role == role]
+                            roles[role] = roles.get(role, Counter()) + score(one_role, read)
+                    if options.misses:
+                        print(*(f"{layout} {theme} {kind}: {miss}" for miss in misses), sep="\n", file=sys.stderr)
+                done += 1
     names = (("text", "texts"), ("box", "elements"), ("role", "elements"), ("state", "states"))
-    print(f"{len(pages)} pages       " + "".join(f"{name:>18}" for name, _ in names))
+    print(f"{done} pages".ljust(15) + "".join(f"{name:>18}" for name, _ in names))
     for kind, counts in [*totals.items(), *((f"{kinds[0]} {role}", one) for role, one in sorted(roles.items()))]:
         cells = (
             f"{counts[name]}/{counts[of]} ({counts[name] / counts[of]:.1%})" if counts[of] else "" for name, of in names

@@ -85,7 +85,7 @@ class Served:
 
     def logprobs(self) -> list[float]:
         """The log-probability of each committed token under the last denoising step of its canvas."""
-        return [math.log(p) if p > 0 else _LOG_ZERO for p in self.sequence.confidence]
+        return [min(0.0, math.log(p)) if p > 0 else _LOG_ZERO for p in self.sequence.confidence]
 
 
 class Service:

@@ -111,7 +111,7 @@ def test_bad_settings_are_refused_by_name(tiny: Client, custom: dict[str, Any], 
 @pytest.mark.parametrize("custom", [[1], "max_denoising_steps", 5, True, {"max_denoising_steps": 10**30}], ids=str)
 def test_what_nobody_thought_of_ends_its_own_request_only(tiny: Client, custom: Any) -> None:
     parameters = {"max_new_tokens": 8, "custom_params": custom}
-    assert tiny.post("/generate", {"text": "Go.", "sampling_params": parameters}).status_code in (400, 422, 500)
+    assert tiny.post("/generate", {"text": "Go.", "sampling_params": parameters}).status_code == 400
     assert tiny.generate(regex="yes|no", max_new_tokens=8)["text"] in ("yes", "no")
 
 

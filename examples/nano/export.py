@@ -29,11 +29,11 @@ GENERATION = {
     "eos_token_id": [EOS, TURN_END],
 }
 POLICY = {
-    "accept": "tilted",
+    "accept": "raw",
     "condition": "raw",
     "stop": "mode",
-    "stop_after": 2,
-    "entropy_bound": 0.3,
+    "stop_after": 4,
+    "entropy_bound": 0.1,
     "frontier_window": 4,
     "frontier_threshold": 0.1,
     "tail": "scored",

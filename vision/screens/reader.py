@@ -66,7 +66,8 @@ def read_screen(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> Screen:
             _add(draft, "tab", [index], box, state="selected" if selected else "unselected")
     for index in range(len(lines)):
         if index not in draft.used:
-            _add(draft, _line_role(draft, lines[index]), [index], lines[index].box)
+            framed = any(_frames(region, lines[index]) for region in inner)
+            _add(draft, _line_role(draft, lines[index], framed), [index], lines[index].box)
     _add_pictures(draft, pictures)
     return Screen(width=width, height=height, elements=in_order(draft.elements), method="geometry")
 
@@ -207,10 +208,16 @@ def _label_of(draft: _Draft, region: Region) -> str | None:
     return found.text if found else None
 
 
-def _line_role(draft: _Draft, text: Text) -> str:
+def _frames(region: Region, text: Text) -> bool:
+    """Whether a rectangle is so tight around a line that its lower side may look like an underline."""
+    tight = region.height < 2.5 * text.height
+    return tight and inside((text.x, text.y, text.x, text.y), region.box, 0.0)
+
+
+def _line_role(draft: _Draft, text: Text, framed: bool) -> str:
     if len(text.text) < 2:  # a bullet, or a drawing that was read as a letter
         return "text"
-    if is_underlined(draft.pixels, text.box, ink(draft.pixels, text.box)):
+    if not framed and is_underlined(draft.pixels, text.box, ink(draft.pixels, text.box)):
         return "link"
     letters = sum(character.isalpha() for character in text.text)
     large = font_size(draft.pixels, text) >= _LARGE * draft.typical.size

@@ -25,6 +25,8 @@ def read_tick(
     x0, y0, x1, y1 = box
     sides = _sides((x0 - 4, y0 - 4, x1 + 4, y1 + 4))
     around = common(np.concatenate([crop(pixels, side).reshape(-1, 3) for side in sides]))
+    if any((np.abs(crop(pixels, side) - around).max(2) < _SAME).mean() < 0.6 for side in sides):
+        return None  # it doesn't stand free: the knob of a switch, for example
     part = crop(pixels, box)
     height, width = part.shape[:2]
     drawn = _filled(np.abs(part - around).max(2) > _SAME / 3)

@@ -114,5 +114,17 @@ def test_what_cannot_be_told_is_a_text_a_box_or_an_image() -> None:
     assert all(element.state is None for element in screen.elements)
 
 
+def test_the_knob_of_a_switch_is_no_radio_button_and_a_tight_frame_no_underline() -> None:
+    page = Drawing()
+    page.pen.rounded_rectangle((40, 40, 76, 60), 10, fill="#1f883d")
+    page.pen.ellipse((58, 42, 74, 58), fill="white")
+    page.write(84, 42, "Automatic updates")
+    page.box(40, 100, 88, 122, line="#333333", fill="#efefef")
+    page.write(44, 103, "Next")
+    page.write(40, 160, "Some words to set the usual size")
+    roles = {element.role for element in read(page).elements}
+    assert not roles & {"radio", "checkbox", "link"}
+
+
 def test_an_empty_screen_has_no_elements() -> None:
     assert read(Drawing()).elements == []

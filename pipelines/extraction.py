@@ -57,7 +57,7 @@ class ExtractionResult:
             for page in self.document.pages
         ]
         return {
-            "document": {"name": self.document.name, "pages": pages},
+            "document": {"name": self.document.name, "pages": pages, "attachments": list(self.document.attachments)},
             "value": value,
             "evidence": _evidence_json(self.evidence),
             "warnings": list(self.warnings),

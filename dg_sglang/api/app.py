@@ -4,10 +4,11 @@ import asyncio
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import Body, FastAPI, File, Form, Request, Response, UploadFile
+from fastapi import Body, Depends, FastAPI, File, Form, Request, Response, UploadFile
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BeforeValidator
@@ -31,13 +32,24 @@ warnings.filterwarnings("ignore", message='Field name "schema"', category=UserWa
 
 # A form sends its empty fields too.
 _Empty = BeforeValidator(lambda value: None if value == "" else value)
-_FileField = Annotated[UploadFile, File(description="a PDF, a picture, or another document that the SDK reads")]
-_SchemaField = Annotated[str, Form(alias="schema", description='"invoice", "receipt", or a JSON Schema as JSON text')]
-_SeedField = Annotated[int | None, _Empty, Form(ge=0, le=2**63 - 1, description="the same seed gives the same result")]
-_PasswordField = Annotated[str | None, _Empty, Form(description="of an encrypted PDF")]
-_DatesField = Annotated[DateOrder | None, _Empty, Form(description="what to assume about 03/04/2024")]
-_MarkField = Annotated[DecimalMark | None, _Empty, Form(description="what to assume about 1.234")]
-_SettingsField = Annotated[str | None, _Empty, Form(description="generation settings as a JSON object")]
+
+
+@dataclass
+class ExtractionForm:
+    """What is sent for one document."""
+
+    file: Annotated[UploadFile, File(description="a PDF, a picture, or another document that the SDK reads")]
+    schema: Annotated[str, Form(description='"invoice", "receipt", or a JSON Schema as JSON text')]
+    seed: Annotated[int | None, _Empty, Form(ge=0, le=2**63 - 1, description="the same seed gives the same result")] = (
+        None
+    )
+    password: Annotated[str | None, _Empty, Form(description="of an encrypted PDF")] = None
+    date_order: Annotated[DateOrder | None, _Empty, Form(description="what to assume about 03/04/2024")] = None
+    decimal_mark: Annotated[DecimalMark | None, _Empty, Form(description="what to assume about 1.234")] = None
+    settings: Annotated[str | None, _Empty, Form(description="generation settings as a JSON object")] = None
+
+
+_Form = Annotated[ExtractionForm, Depends(ExtractionForm)]
 
 
 def _errors(*codes: int) -> dict[int | str, dict[str, Any]]:
@@ -117,36 +129,27 @@ def create_app(settings: ApiSettings, extractor: Extractor, *, model: str) -> Fa
             headers["Allow"] = ", ".join(sorted(set().union(*known) - {"HEAD"}))
         return JSONResponse(problem(str(error.detail), "request"), error.status_code, headers)
 
-    async def received(upload: UploadFile, schema: str, options: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
+    async def received(form: ExtractionForm) -> tuple[str, str, dict[str, Any]]:
         """Check the request, then keep the document. Returns id, name and the request as it is stored."""
-        request = {"schema": read_schema(schema), "settings": read_settings(options.pop("settings")), **options}
+        request = {
+            "schema": read_schema(form.schema), "settings": read_settings(form.settings), "seed": form.seed,
+            "password": form.password, "date_order": form.date_order, "decimal_mark": form.decimal_mark,
+        }  # fmt: skip
         await asyncio.to_thread(extractor.check, target_of(request["schema"]))
-        name = safe_name(upload.filename)
+        name = safe_name(form.file.filename)
         job, path = store.reserve(name)
         try:
-            await save(upload, path)
+            await save(form.file, path)
         except BaseException:
             store.delete(job)
             raise
         return job, name, request
 
     @app.post("/v1/extract", response_model=Extraction, responses=_EXTRACT_ERRORS, tags=["extract"])
-    async def extract(
-        file: _FileField,
-        schema: _SchemaField,
-        seed: _SeedField = None,
-        password: _PasswordField = None,
-        date_order: _DatesField = None,
-        decimal_mark: _MarkField = None,
-        settings: _SettingsField = None,
-    ) -> Response:
+    async def extract(form: _Form) -> Response:
         """Extract from one document and wait for the result. Long documents: make a job of them."""
         with desk.admission():
-            options = {
-                "seed": seed, "password": password, "date_order": date_order, "decimal_mark": decimal_mark,
-                "settings": settings,
-            }  # fmt: skip
-            job, name, request = await received(file, schema, options)
+            job, name, request = await received(form)
             try:
                 body, status = await desk.extract(store.path(job, name), request)
                 return JSONResponse(body, status)
@@ -154,22 +157,10 @@ def create_app(settings: ApiSettings, extractor: Extractor, *, model: str) -> Fa
                 store.delete(job)
 
     @app.post("/v1/jobs", status_code=202, response_model=Job, responses=_EXTRACT_ERRORS, tags=["jobs"])
-    async def create_job(
-        file: _FileField,
-        schema: _SchemaField,
-        seed: _SeedField = None,
-        password: _PasswordField = None,
-        date_order: _DatesField = None,
-        decimal_mark: _MarkField = None,
-        settings: _SettingsField = None,
-    ) -> Job:
+    async def create_job(form: _Form) -> Job:
         """Extract from one document in the background. A job outlives the server: it goes on after a restart."""
         desk.admit_job()
-        options = {
-            "seed": seed, "password": password, "date_order": date_order, "decimal_mark": decimal_mark,
-            "settings": settings,
-        }  # fmt: skip
-        job = store.add(*await received(file, schema, options))
+        job = store.add(*await received(form))
         desk.wake()
         return _job(job)
 

@@ -39,6 +39,7 @@ class DocumentInfo(BaseModel):
 
     name: str
     pages: list[dict[str, Any]]
+    attachments: list[str] = Field(description="structured invoices inside a PDF, which are not read")
 
 
 class Extraction(BaseModel):

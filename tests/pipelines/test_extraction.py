@@ -99,6 +99,7 @@ def test_files_are_read_and_results_are_json(engine: Engine, tmp_path: Path) -> 
     assert data["document"] == {
         "name": "bill.pdf",
         "pages": [{"number": 1, "width": 595.0, "height": 842.0, "source": "text"}],
+        "attachments": [],
     }
     assert data["value"].keys() == data["evidence"].keys() == Bill.model_fields.keys()
     assert len(data["evidence"]["number"]["boxes"][0]) == 4

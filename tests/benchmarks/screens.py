@@ -32,11 +32,11 @@ def score(truth: list[MadeElement], read: list[Element], *, misses: list[str] | 
         said = not element.text or any(
             _plain(one.text) == _plain(element.text) and overlap(element.box, one.box) > 0.2 for one in read
         )
-        counts.update(elements=1, box=found, role=role)
+        counts.update(elements=1, box=int(found), role=int(role))
         if element.text:
-            counts.update(texts=1, text=said)
+            counts.update(texts=1, text=int(said))
         if element.state:
-            counts.update(states=1, state=role and best.state == element.state)
+            counts.update(states=1, state=int(role and best.state == element.state))
         if misses is not None and not (role and said and best.state == element.state):
             misses.append(f"{element.role} {element.text!r} {element.state or ''} at {element.box}, read: {best!r}")
     return counts

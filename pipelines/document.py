@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from dg_sglang.errors import (
     DocumentError,
@@ -18,6 +18,9 @@ from dg_sglang.errors import (
     MissingDocumentError,
     UnsupportedDocumentError,
 )
+
+if TYPE_CHECKING:
+    from dg_sglang.vision.tables.model import Table
 
 Box = tuple[float, float, float, float]
 PAGE_BREAK = "\n\n"
@@ -74,6 +77,13 @@ class Page:
     def text(self) -> str:
         """The page's lines, larger vertical gaps as one blank line."""
         return "".join(_separator(index, line) + line.text for index, line in enumerate(self.lines))
+
+    @cached_property
+    def tables(self) -> "list[Table]":
+        """The tables among its words, see `page_tables`; sought when they are asked for."""
+        from dg_sglang.pipelines.page_tables import tables_of
+
+        return tables_of(self)
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from dg_sglang.errors import GrammarTooLargeError, InvalidSchemaError
-from dg_sglang.grammar.constraint import Constraint, checked_whitespace
+from dg_sglang.grammar.constraint import Constraint, checked_flag, checked_whitespace
 from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.formats import compile_format
 from dg_sglang.grammar.json_schema import compile_schema
 from dg_sglang.grammar.json_value import WhitespacePolicy
 from dg_sglang.grammar.python_types import is_python_type, schema_of_type
 from dg_sglang.grammar.regex import compile_regex
-from dg_sglang.grammar.text import utf8
+from dg_sglang.grammar.text import shown, utf8
 from dg_sglang.grammar.verbatim import VerbatimSource, compile_verbatim
 
 
@@ -26,8 +26,9 @@ class JsonSchema(Constraint):
     Args:
         schema: a JSON Schema as a dict or JSON text; or a Python type that pydantic knows (a model, a dataclass, a
             TypedDict, `list[int]`, …): its schema by alias, for validation. A function stands for its arguments.
-        whitespace: "json" (between tokens one space, or a line break with indentation), "compact" (none), or None for
-            the default of the checkpoint that generates ("json" outside an engine).
+        whitespace: "json" (one space between any two tokens; where JSON is written over several lines, a line break
+            with indentation instead), "compact" (none), or None for the default of the checkpoint that generates
+            ("json" outside an engine).
         sources: texts that `x-verbatim` keywords name: VerbatimSource, or just the text.
         open: whether properties that the schema doesn't declare may appear wherever it doesn't forbid them, as the
             standard says. By default the world is closed: what isn't declared isn't generated, unless the schema speaks
@@ -43,11 +44,11 @@ class JsonSchema(Constraint):
 
     def expression(self, table: Expressions, whitespace: WhitespacePolicy) -> Expression:
         """As `Constraint.expression`."""
-        policy = checked_whitespace(self.whitespace or whitespace)
+        policy = checked_whitespace(whitespace if self.whitespace is None else self.whitespace)
         if not isinstance(self.sources, Mapping):
             raise InvalidSchemaError(f"sources must map names to texts, not {type(self.sources).__name__}")
         sources = {name: VerbatimSource.of(source) for name, source in self.sources.items()}
-        return compile_schema(table, self.resolved(), policy, sources, open_world=self.open)
+        return compile_schema(table, self.resolved(), policy, sources, open_world=checked_flag("open", self.open))
 
     def parse(self, text: str) -> Any:
         """As `Constraint.parse`: the JSON value."""
@@ -142,8 +143,11 @@ class Verbatim(Constraint):
 
     def expression(self, table: Expressions, whitespace: WhitespacePolicy) -> Expression:
         """As `Constraint.expression`."""
-        source = VerbatimSource.of(self.source)
-        parts = [compile_verbatim(table, source, self.kind, words=self.words, spell=str.encode)]
+        source, words = VerbatimSource.of(self.source), checked_flag("words", self.words)
+        for name, value in (("kind", self.kind), ("format", self.format)):
+            if not isinstance(value, str | None):
+                raise InvalidSchemaError(f"{name} must be a name or None, not {shown(value)}")
+        parts = [compile_verbatim(table, source, self.kind, words=words, spell=str.encode)]
         if self.pattern is not None:
             parts.append(compile_regex(table, self.pattern))
         if self.format is not None:

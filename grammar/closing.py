@@ -51,7 +51,9 @@ class Closings:
                 grown = _blank(nodes)
                 grown[:known] = self._closing
                 self._closing = grown
-            _, done = self._automaton.attempt(kernel, self._closing)
+            found, done = self._automaton.attempt(kernel, self._closing)
+            if done and not found:
+                raise RuntimeError("a state whose length is known has no first byte")
 
 
 def _blank(nodes: int) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from dg_sglang.errors import (
 )
 from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.json_value import WhitespacePolicy
+from dg_sglang.grammar.text import shown
 
 
 class Constraint(ABC):
@@ -67,9 +68,16 @@ def nested(constraint: Constraint, table: Expressions, whitespace: WhitespacePol
 
 def checked_whitespace(policy: WhitespacePolicy) -> WhitespacePolicy:
     """The policy itself. Raises GrammarError where there is no such policy."""
-    if policy not in get_args(WhitespacePolicy):
+    if not isinstance(policy, str) or policy not in get_args(WhitespacePolicy):
         raise GrammarError(f"whitespace must be one of {get_args(WhitespacePolicy)} or None, not {policy!r}")
     return policy
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """A flag itself. Raises InvalidSchemaError where it is neither True nor False."""
+    if not isinstance(value, bool):
+        raise InvalidSchemaError(f"{name} must be True or False, not {shown(value)}")
+    return value
 
 
 class Grammar:

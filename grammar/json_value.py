@@ -15,20 +15,22 @@ MAX_INDENT_TABS = 6
 class JsonPunctuation:
     """What stands between the values of a JSON text, under one white-space policy.
 
-    "json" allows, between tokens, one space or one line break with indentation (bounded, so that white space can't be
-    used as padding); "compact" allows none.
+    "json" allows one space between any two tokens, and where JSON is written over several lines, a line break with
+    indentation instead: behind an opening bracket, behind a comma, before a closing bracket. All of it is bounded, so
+    that white space can't be used as padding. "compact" allows none.
     """
 
     def __init__(self, table: Expressions, whitespace: WhitespacePolicy) -> None:
         self.table = table
-        self.space = self._space() if whitespace == "json" else table.empty
-        self.comma = self._spaced(b",")
-        self.colon = self._spaced(b":")
+        blank = table.optional(table.literal(b" ")) if whitespace == "json" else table.empty
+        self.space = table.union((blank, self._line_break())) if whitespace == "json" else table.empty
+        self.comma = table.concat(blank, table.literal(b","), self.space)
+        self.colon = table.concat(blank, table.literal(b":"), blank)
         self.open_array = table.concat(table.literal(b"["), self.space)
         self.open_object = table.concat(table.literal(b"{"), self.space)
         self.quote = table.literal(b'"')
 
-    def _space(self) -> Expression:
+    def _line_break(self) -> Expression:
         table = self.table
         indent = table.union(
             (
@@ -36,11 +38,7 @@ class JsonPunctuation:
                 table.repeat(table.literal(b"\t"), 0, MAX_INDENT_TABS),
             )
         )
-        line_break = table.concat(table.optional(table.literal(b"\r")), table.literal(b"\n"), indent)
-        return table.union((table.empty, table.literal(b" "), line_break))
-
-    def _spaced(self, mark: bytes) -> Expression:
-        return self.table.concat(self.space, self.table.literal(mark), self.space)
+        return table.concat(table.optional(table.literal(b"\r")), table.literal(b"\n"), indent)
 
     def quoted(self, body: Expression) -> Expression:
         """A JSON string with this body."""

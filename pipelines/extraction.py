@@ -121,7 +121,7 @@ def extract(
     if progress:
         over = f" over {_count(windows, 'window')}" if len(windows) > 1 else ""
         progress(f"extracting {_count(root.children, 'field')} in {_count(groups, 'group')}{over}")
-    asked = {"seed": seed} | settings
+    asked: dict[str, Any] = {"seed": seed} | settings
     if constrained:
         asked = {"mode": (settings.get("config") or engine.config).mode} | asked
     answers = Answers(engine, groups, windows, conventions, asked, constrained=constrained)

@@ -175,8 +175,9 @@ class DiffusionModel:
         rows = conditioning.flatten(0, 1)
         ones = torch.ones(len(rows), device=rows.device)
         log_norm = kernel.row_statistics(rows, ones).log_norm
-        mean = kernel.soft_embedding(rows, ones, log_norm, None, None, table.weight).to(table.weight.dtype)
-        return (mean * table.embed_scale.to(mean.dtype)).view(*conditioning.shape[:2], -1)
+        mean: Tensor = kernel.soft_embedding(rows, ones, log_norm, None, None, table.weight).to(table.weight.dtype)
+        scaled: Tensor = mean * table.embed_scale.to(mean.dtype)
+        return scaled.view(*conditioning.shape[:2], -1)
 
     def _condition(self, block: Any, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
         """Give the decoder's self-conditioning block the soft embedding in place of the zeros it is called with."""

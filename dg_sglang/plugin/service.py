@@ -19,7 +19,7 @@ from dg_sglang.canvas import CanvasState
 from dg_sglang.causal import CausalSequence
 from dg_sglang.chat import Chat, Prompt
 from dg_sglang.config import GenerationConfig, Whitespace, checkpoint_config
-from dg_sglang.errors import ConfigError, InputError, PromptTooLongError
+from dg_sglang.errors import ConfigError, EmptyPromptError, InputError, PromptTooLongError
 from dg_sglang.grammar import Regex, TokenAutomaton, Vocabulary, compile_constraint
 from dg_sglang.request import GenerationRequest
 from dg_sglang.sampler import denoise_step
@@ -164,8 +164,10 @@ class Service:
         denoise_step(torch.zeros(1, length, self._vocab_size, device=device), [served.canvas])
 
     def check_prompt(self, prompt: Sequence[int]) -> None:
-        """Raises InputError when one of the token ids is none of the vocabulary's."""
-        for token in (min(prompt, default=0), max(prompt, default=0)):
+        """Raises InputError when there is none, or when one of the token ids is none of the vocabulary's."""
+        if not prompt:
+            raise EmptyPromptError("the prompt is empty: there is nothing to answer")
+        for token in (min(prompt), max(prompt)):
             if not 0 <= token < self._vocab_size:
                 raise InputError(f"input_ids: token ids go from 0 to {self._vocab_size - 1}, got {token}")
 

@@ -104,6 +104,11 @@ def test_a_prompt_of_other_tokens_is_refused(service: Service, prompt: list[int]
         service.check_prompt(prompt)
 
 
+def test_an_empty_prompt_is_refused(service: Service) -> None:
+    with pytest.raises(InputError, match="the prompt is empty"):
+        service.check_prompt([])
+
+
 def test_a_server_default_that_is_no_setting_is_refused(folder: Path) -> None:
     with pytest.raises(ConfigError, match="entropy_bond"):
         make(folder, defaults={"entropy_bond": 1})

@@ -122,6 +122,12 @@ def test_token_ids_beyond_the_vocabulary_are_refused(tiny: Client, ids: list[int
     assert tiny.generate(regex="yes|no", max_new_tokens=8)["text"] in ("yes", "no")
 
 
+def test_an_empty_prompt_is_refused(tiny: Client) -> None:
+    assert "the prompt is empty" in refused(
+        tiny.post("/generate", {"text": "", "sampling_params": {"max_new_tokens": 8}})
+    )
+
+
 def test_a_prompt_longer_than_the_context_is_refused(tiny: Client) -> None:
     response = tiny.post("/generate", {"text": "a " * 3000, "sampling_params": {"max_new_tokens": 16}})
     assert "context" in refused(response)

@@ -282,7 +282,7 @@ def test_smoke_training(runs, tmp_path):
         subprocess.run([*command, "--minutes", minutes], check=True, capture_output=True)
     lines = [json.loads(line) for line in (folder / "last.jsonl").read_text().splitlines()]
     steps = [line["step"] for line in lines]
-    assert len(lines) >= 4
+    assert len(lines) >= 2  # each run ends with one, however slow the machine is
     assert steps == sorted(steps)
     assert lines[-1]["minutes"] >= 0.7
     model = load_model(folder / "last.pt")

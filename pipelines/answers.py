@@ -10,7 +10,7 @@ from dg_sglang.pipelines.engines import TextEngine
 from dg_sglang.pipelines.evidence import Path
 from dg_sglang.pipelines.merging import merge
 from dg_sglang.pipelines.normalise import Conventions
-from dg_sglang.pipelines.planner import Group
+from dg_sglang.pipelines.planner import Group, halves
 from dg_sglang.pipelines.reading import Reading, read_answer
 from dg_sglang.pipelines.repair import Tried
 from dg_sglang.pipelines.schema_tree import Node
@@ -48,27 +48,58 @@ class Answers:
         *,
         constrained: bool,
     ) -> None:
-        self._engine, self._conventions = engine, conventions
+        self._engine, self._conventions, self._settings = engine, conventions, settings
+        self._constrained = constrained
+        self._cut: list[str] = []
+        lines = [id(line) for document in documents for page in document.pages for line in page.lines]
+        self._order = {line: index for index, line in enumerate(dict.fromkeys(lines))}
         self._nodes = [node for group in groups for node in group.nodes]
         if len(documents) > 1:  # what one window lacks may stand in another
-            groups = [replace(group, nodes=tuple(map(_dispensable, group.nodes))) for group in groups]
-        self._windows = [
-            Window(engine, groups, document, conventions, settings, constrained=constrained) for document in documents
-        ]
+            groups = [_dispensable_group(group) for group in groups]
+        self._windows = [self._window(groups, document) for document in documents]
         self._origins: dict[Path, tuple[int, Path]] = {}
         self._started = time.perf_counter()
         self.answer: dict[str, Any] = {}
 
     def draw(self, progress: Callable[[str], None] | None = None) -> None:
-        """Ask for all groups in all windows. Raises what the engine raises."""
-        for start in range(0, len(self._windows), WINDOWS_AT_ONCE):
-            windows = self._windows[start : start + WINDOWS_AT_ONCE]
-            if progress and len(self._windows) > 1:
-                progress(f"reading windows {start + 1} to {start + len(windows)} of {len(self._windows)}")
+        """Ask for all groups in all windows, and where a list fills its answer, again in halves of the window.
+
+        Raises what the engine raises.
+        """
+        waiting, self._windows = self._windows, []
+        while waiting:
+            windows, waiting = waiting[:WINDOWS_AT_ONCE], waiting[WINDOWS_AT_ONCE:]
+            if progress and (self._windows or waiting or len(windows) > 1):
+                first = len(self._windows) + 1
+                progress(
+                    f"reading windows {first} to {first + len(windows) - 1} of {first + len(windows + waiting) - 1}"
+                )
             questions = [window.questions() for window in windows]
             results = iter(self._engine.generate_batch([one for asked in questions for one in asked]))
             for window, asked in zip(windows, questions, strict=True):
                 window.take([next(results) for _ in asked])
+            smaller = [half for window in windows for half in self._smaller(window)]
+            self._windows += windows
+            waiting = smaller + waiting
+        self._windows.sort(key=self._position)
+
+    def _position(self, window: Window) -> int:
+        """Where a window begins: records follow one another as in the document."""
+        return self._order[next(id(line) for page in window.document.pages for line in page.lines)]
+
+    def _smaller(self, window: Window) -> list[Window]:
+        """Windows over the halves of one, for the lists that may not have found room in its answer."""
+        full = window.full()
+        parts = halves(window.document) if full else []
+        if full and not parts:
+            names = ", ".join(node.name for group in full for node in group.nodes)
+            self._cut.append(f"{names} may lack records: they filled the longest answer to a few lines")
+        if parts:
+            window.drop(full)
+        return [self._window([_dispensable_group(group) for group in full], part) for part in parts]
+
+    def _window(self, groups: Sequence[Group], document: Document) -> Window:
+        return Window(self._engine, groups, document, self._conventions, self._settings, constrained=self._constrained)
 
     def redraw(self, tried: Tried) -> set[Path]:
         """Ask again for these leaves alone, each in the window that its value came from.
@@ -89,7 +120,7 @@ class Answers:
         reading = read_answer(self._nodes, merged.answer, merged.traced, self._conventions, merged.confidences)
         reading.failures[:0] = [failure for window in self._windows for failure in window.failures]
         doubts = [str(doubt) for window in self._windows for doubt in window.doubts]
-        reading.warnings[:0] = [*merged.conflicts, *doubts]
+        reading.warnings[:0] = [*self._cut, *merged.conflicts, *doubts]
         return reading
 
     def usage(self) -> "Usage":
@@ -104,6 +135,10 @@ class Answers:
             denoising_steps=sum(usage.denoising_steps for usage in spent),
             seconds=time.perf_counter() - self._started,
         )
+
+
+def _dispensable_group(group: Group) -> Group:
+    return replace(group, nodes=tuple(map(_dispensable, group.nodes)))
 
 
 def _dispensable(node: Node) -> Node:

@@ -18,6 +18,8 @@ LIST_CANVASES = 8
 """Canvases that an answer with a list may use."""
 OVERLAP = 0.15
 """Share of a window's lines that the next window reads again, so that a record cut by its end is whole there."""
+FEWEST_LINES = 4
+"""A window of fewer lines is not parted further."""
 TEMPLATE_TOKENS = 32
 """Allowance for the chat template around the prompt."""
 _TYPICAL = {
@@ -43,10 +45,14 @@ class Capacity(Protocol):
 
 @dataclass(frozen=True)
 class Group:
-    """Fields asked for together, and how many tokens their answer may take."""
+    """Fields asked for together, and how many tokens their answer may take.
+
+    `record` is how many of them a record of the list takes that is among the fields; 0 without a list.
+    """
 
     nodes: tuple[Node, ...]
     max_new_tokens: int
+    record: int = 0
 
 
 def plan_groups(root: Node, canvas_length: int, count: CountTokens) -> list[Group]:
@@ -70,7 +76,7 @@ def plan_groups(root: Node, canvas_length: int, count: CountTokens) -> list[Grou
         tokens = count(f'"{node.name}":{_typical_answer(node)},')
         if _holds_list(node):
             close()
-            groups.append(Group((node,), budget(tokens, LIST_CANVASES)))
+            groups.append(Group((node,), budget(tokens, LIST_CANVASES), record=tokens))
             continue
         if size + tokens > FILL * canvas_length:
             close()
@@ -107,6 +113,16 @@ def plan_windows(document: Document, groups: Sequence[Group], max_context: int, 
         if end >= total:
             return windows
         start = max(start + 1, end - int(OVERLAP * size))
+
+
+def halves(document: Document) -> list[Document]:
+    """Two overlapping windows of the same number of lines; none if it has too few to part."""
+    total = sum(len(page.lines) for page in document.pages)
+    if total < FEWEST_LINES:
+        return []
+    shared = max(1, int(OVERLAP * total / 2))
+    middle = (total + shared + 1) // 2
+    return [_lines_between(document, 0, middle), _lines_between(document, total - middle, total)]
 
 
 def _longest(fits: Callable[[int], bool], guess: int, most: int) -> int:

@@ -35,6 +35,7 @@ class Window:
         constrained: whether under the grammar.
 
     Attributes:
+        document: the stretch.
         answer: what the model wrote, all groups merged.
         spent: every answer so far, those that were replaced included.
         failures, doubts: of the last `read`: groups whose answer is no JSON object, fields that the modes differ in.
@@ -50,7 +51,7 @@ class Window:
         *,
         constrained: bool,
     ) -> None:
-        self._engine, self._groups, self._document = engine, groups, document
+        self._engine, self._groups, self.document = engine, list(groups), document
         self._settings = dict(settings)
         self._settles = self._settings.get("mode") == "auto"
         if self._settles:
@@ -81,6 +82,21 @@ class Window:
         self.spent += results
         self._results = list(results[: len(self._groups)])
         self._denoised = dict(enumerate(results[len(self._groups) :]))
+
+    def full(self) -> list[Group]:
+        """The groups whose list fills the tokens that it may take: it may have been closed before its end."""
+        return [
+            group
+            for group, result in zip(self._groups, self._results, strict=True)
+            if group.record and result.usage.completion_tokens + 2 * group.record > group.max_new_tokens
+        ]
+
+    def drop(self, groups: Sequence[Group]) -> None:
+        """Forget these groups, for which smaller windows are asked."""
+        kept = [index for index, group in enumerate(self._groups) if group not in groups]
+        self._groups = [self._groups[index] for index in kept]
+        self._results = [self._results[index] for index in kept]
+        self._denoised = {new: self._denoised[old] for new, old in enumerate(kept) if old in self._denoised}
 
     def redraw(self, tried: Tried) -> set[Path]:
         """Ask again for these leaves alone; only under the grammar, which holds everything else.
@@ -137,7 +153,7 @@ class Window:
 
     def _question(self, group: Group, schema: Any, **settings: Any) -> dict[str, Any]:
         request: dict[str, Any] = {
-            "prompt": build_prompt(prompt_fields(group.nodes), self._document.text),
+            "prompt": build_prompt(prompt_fields(group.nodes), self.document.text),
             "max_new_tokens": group.max_new_tokens,
         }
         if self._pieces is not None:

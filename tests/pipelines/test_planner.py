@@ -6,7 +6,7 @@ from made_documents import document_of
 from dg_sglang.errors import PromptTooLongError
 from dg_sglang.pipelines import Invoice
 from dg_sglang.pipelines.canvas_schema import prompt_fields
-from dg_sglang.pipelines.planner import TEMPLATE_TOKENS, Group, plan_groups, plan_windows
+from dg_sglang.pipelines.planner import TEMPLATE_TOKENS, Group, halves, plan_groups, plan_windows
 from dg_sglang.pipelines.prompt import build_prompt
 from dg_sglang.pipelines.schema_tree import schema_tree
 
@@ -60,6 +60,18 @@ def test_each_window_is_as_long_as_fits() -> None:
     first, *_ = plan_windows(document, groups, 900, len)
     prompt = len(build_prompt(prompt_fields(groups[0].nodes), first.text))
     assert prompt + 20 + TEMPLATE_TOKENS <= 900 < prompt + 20 + TEMPLATE_TOKENS + len("\nline 400")
+
+
+def test_halves_share_lines_and_lose_none() -> None:
+    for total in range(4, 40):
+        document = document_of([f"line {i}" for i in range(total)])
+        first, second = ([line.text for page in half.pages for line in page.lines] for half in halves(document))
+        whole = [line.text for line in document.pages[0].lines]
+        assert whole[: len(first)] == first
+        assert whole[-len(second) :] == second
+        assert total < len(first) + len(second)
+        assert max(len(first), len(second)) < total
+    assert halves(document_of(["a", "b", "c"])) == []
 
 
 def test_a_single_line_that_doesnt_fit_is_refused_wherever_it_stands() -> None:

@@ -85,7 +85,8 @@ def _denoise(logits: Tensor, state: CanvasState, conditioning: Tensor) -> None:
         reading = _read_joint(logits, heat, state, conditioning, state.posterior)
     state.advance(state.hold(reading.best))
     if state.done or _may_stop(state, reading.entropy):
-        state.finish(_log_probability(logits, heat, reading.log_norm, state).exp()[None])
+        sure = _log_probability(logits, heat, reading.log_norm, state).exp().clamp(max=1.0)  # rounding may exceed it
+        state.finish(sure[None])
     state.tokens = state.hold(torch.where(reading.accepted, reading.draft, state.noise(state.length)))
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
+_DEEP = {"I": 257.0, "F": 1.0}
+"""What a level of Pillow's modes of more than 8 bits is divided by: 16 bits a level, or floats."""
 _FORMATS = ("PNG", "JPEG", "MPO", "TIFF", "WEBP", "GIF", "BMP", "PPM", "JPEG2000", "AVIF", "HEIF")
 
 
@@ -26,6 +28,9 @@ def readable_formats() -> list[str]:
 
 def load_image(source: object, name: str = "the image") -> Image:
     """One picture, decoded completely, upright (EXIF orientation applied), in RGB, transparency over white.
+
+    Of an animation the first frame counts. Grey levels of 16 bits are scaled to 8, and so are floats if none is above
+    1; floats up to 255 are taken as they are.
 
     Args:
         source: a PIL image, a file's path, or an encoded file's bytes.
@@ -48,7 +53,7 @@ def load_image(source: object, name: str = "the image") -> Image:
             raise ImageError(f"{name}: no such file: {source}")
         picture = source if isinstance(source, Image.Image) else Image.open(_file(source), formats=readable_formats())
         picture.load()
-        picture = ImageOps.exif_transpose(picture)
+        picture = _eight_bits(ImageOps.exif_transpose(picture), name)
         if picture.has_transparency_data:
             layer = picture.convert("RGBA")
             picture = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
@@ -68,6 +73,28 @@ def load_images(sources: object) -> list[Image]:
     single = isinstance(sources, str | bytes) or not isinstance(sources, Sequence)
     items = [sources] if single else list(sources)  # type: ignore[call-overload]
     return [load_image(item, f"image {number}") for number, item in enumerate(items, start=1)]
+
+
+def _eight_bits(picture: Image, name: str) -> Image:
+    """Grey levels of more than 8 bits scaled to 8: Pillow's own conversion would cut them off at 255."""
+    import numpy as np
+    from PIL import Image
+
+    kind = picture.mode.partition(";")[0]
+    if kind not in _DEEP:
+        return picture
+    levels = np.asarray(picture).astype(np.float64) / _DEEP[kind]
+    if not levels.size:
+        return picture.convert("L")
+    low, high = float(levels.min()), float(levels.max())
+    if not (low >= 0 and high <= 255):  # neither holds where one is no number
+        raise ImageError(
+            f"{name} has levels from {low * _DEEP[kind]:g} to {high * _DEEP[kind]:g}, which are no grey levels: scale "
+            f"them to {'0 … 65535' if kind == 'I' else '0 … 1'}"
+        )
+    if kind == "F" and high <= 1:
+        levels *= 255
+    return Image.fromarray(levels.round().astype(np.uint8))
 
 
 def _file(source: str | Path | bytes) -> Path | BytesIO:

@@ -17,6 +17,7 @@ BEGIN, SOFT, END = (SPECIAL_TOKENS.index(token) for token in ("<|image>", "<|ima
 SIZES = [
     *((1, 1), (1, 2), (2, 1), (7, 5), (16, 16), (17, 16), (31, 33), (47, 49), (48, 48), (49, 48), (64, 200), (99, 101)),
     *((100, 3), (3, 100), (128, 96), (200, 50), (333, 111), (224, 224), (240, 320), (500, 20), (20, 500), (401, 399)),
+    *((1, 5000), (5000, 1)),
     *((640, 480), (480, 640), (768, 90), (1000, 333), (1023, 1025), (5, 900), (900, 5), (1200, 800)),
 ]
 BUDGETS = (70, 140, 280, 560, 1120)
@@ -77,7 +78,7 @@ def test_every_budget_is_kept(engine: Engine, checkpoint: Path, tmp_path: Path, 
     settings["image_processor"]["max_soft_tokens"] = budget
     (folder / "processor_config.json").write_text(json.dumps(settings))
     processor: Any = checkpoints.load_image_processor(checkpoints.inspect(folder))
-    for size in SIZES[::4]:
+    for size in (*SIZES[::4], (1, 5000), (5000, 1)):
         image = picture(*size)
         count = int(processor(images=[image])["num_soft_tokens_per_image"][0])
         assert count == upstream_count(image, budget) <= budget

@@ -1,5 +1,6 @@
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,6 +29,56 @@ def test_everything_becomes_rgb_with_white_behind_transparency() -> None:
     assert load_image(Image.new("L", (2, 2), 7)).getpixel((0, 0)) == (7, 7, 7)
     assert load_image(Image.new("RGBA", (2, 2), (0, 0, 0, 0))).getpixel((0, 0)) == (255, 255, 255)
     assert load_image(Image.new("CMYK", (2, 2))).mode == "RGB"
+
+
+RAMP = np.tile(np.arange(256), (2, 1))
+
+
+@pytest.mark.parametrize("kind", ["PNG", "TIFF"])
+def test_sixteen_bits_are_scaled(kind: str) -> None:
+    loaded = load_image(encoded(Image.fromarray((RAMP * 257).astype(np.uint16)), kind))
+    assert (np.asarray(loaded) == RAMP[..., None]).all()
+
+
+@pytest.mark.parametrize("levels", [(RAMP / 255).astype(np.float32), RAMP.astype(np.float32), RAMP * 257])
+def test_floats_and_wide_integers_are_scaled(levels: np.ndarray) -> None:
+    kept = levels if levels.dtype == np.float32 else levels.astype(np.int32)
+    assert (np.asarray(load_image(encoded(Image.fromarray(kept), "TIFF"))) == RAMP[..., None]).all()
+
+
+@pytest.mark.parametrize("level", [-1.0, 256.0, float("nan"), float("inf")])
+def test_floats_that_are_no_levels(level: float) -> None:
+    levels = np.full((2, 2), 0.5, np.float32)
+    levels[0, 0] = level
+    with pytest.raises(ImageError, match="no grey levels"):
+        load_image(encoded(Image.fromarray(levels), "TIFF"))
+
+
+@pytest.mark.parametrize("level", [-1, 65536])
+def test_integers_that_are_no_levels(level: int) -> None:
+    with pytest.raises(ImageError, match="no grey levels"):
+        load_image(encoded(Image.fromarray(np.full((2, 2), level, np.int32)), "TIFF"))
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "LA", "RGBA", "CMYK", "RGB", "YCbCr", "I;16", "I", "F"])
+def test_white_stays_white_in_every_mode(mode: str) -> None:
+    white: dict[str, Any] = {"CMYK": (0, 0, 0, 0), "YCbCr": (255, 128, 128), "I;16": 65535, "I": 65535, "F": 1.0}
+    picture = Image.new("RGB", (3, 2), "white").convert("P") if mode == "P" else None
+    picture = picture or Image.new(mode, (3, 2), white.get(mode, "white"))
+    assert (np.asarray(load_image(picture)) == 255).all()
+
+
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "TIFF", "PNG"])
+def test_the_first_frame_counts(kind: str) -> None:
+    first, second = (Image.new("RGB", (8, 8), colour) for colour in ("white", "black"))
+    file = BytesIO()
+    first.save(file, kind, save_all=True, append_images=[second])
+    assert (np.asarray(load_image(file.getvalue())) > 250).all()
+
+
+@pytest.mark.parametrize("size", [(1, 5000), (5000, 1), (1, 1)])
+def test_odd_sizes(size: tuple[int, int]) -> None:
+    assert load_image(encoded(Image.new("RGB", size))).size == size
 
 
 def test_rotation_in_the_file_is_applied() -> None:

@@ -55,8 +55,7 @@ def _in_segment(node: Node, value: Any, segment: Segment, conventions: Conventio
         yield from segment.find(str(value))
         yield from segment.find_loosely(str(value))
         return
-    for start, end in FINDERS[node.kind](segment.text):
-        piece = segment.text[start:end]
+    for piece in dict.fromkeys(segment.text[start:end] for start, end in FINDERS[node.kind](segment.text)):
         try:
             read = normalise(piece, node.kind, conventions)  # type: ignore[arg-type]
         except ValueError:
@@ -67,7 +66,7 @@ def _in_segment(node: Node, value: Any, segment: Segment, conventions: Conventio
 
 def _same(read: Any, value: Any) -> bool:
     if isinstance(read, Decimal):
-        return not isinstance(value, str) and read == Decimal(str(value))
+        return isinstance(value, int | float) and not isinstance(value, bool) and read == Decimal(str(value))
     return bool((read.isoformat() if isinstance(read, date) else str(read)) == value)
 
 

@@ -4,6 +4,7 @@ Windows overlap, so that no value is cut. A list's record that two windows read 
 becomes one record; the same words at another place are another record.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +47,30 @@ class _Candidate:
     part: int
     path: Path
     value: Any
+
+
+_Boxes = dict[Path, frozenset[tuple[int, Box]]]
+
+
+@dataclass(frozen=True)
+class _Record:
+    """A list's item in one window, with the boxes of those of its leaves that have places."""
+
+    candidate: _Candidate
+    boxes: _Boxes
+
+    def marks(self) -> list[Any]:
+        """What it has one of in common with whatever it repeats: a leaf at a place, or without places all it says."""
+        return list(self.boxes.items()) or [json.dumps(self.candidate.value, sort_keys=True)]
+
+    def repeats(self, earlier: "_Record") -> bool:
+        """Whether most of the leaves that both windows found stand at the same place; judged values have none."""
+        if earlier.candidate.part == self.candidate.part:
+            return False
+        if not earlier.boxes and not self.boxes:
+            return earlier.marks() == self.marks()
+        shared = earlier.boxes.keys() & self.boxes.keys()
+        return 2 * sum(earlier.boxes[leaf] == self.boxes[leaf] for leaf in shared) > len(shared)
 
 
 def merge(nodes: Sequence[Node], parts: Sequence[Part]) -> Merged:
@@ -102,36 +127,37 @@ class _Merger:
         return self.value(first, [one for kind, one in chosen if kind == first], path)
 
     def list(self, node: Node, candidates: Sequence[_Candidate], path: Path) -> list[Any]:
-        records: list[list[_Candidate]] = []
+        records: list[list[_Record]] = []
+        known: dict[Any, list[int]] = {}
         for one in candidates:
+            boxes = self.boxes(one)
+            own: list[tuple[Any, int]] = []
             for index, item in enumerate(one.value):
-                found = _Candidate(one.part, (*one.path, index), item)
-                same = next((record for record in records if self.same_record(record[-1], found)), None)
-                if same is None:
-                    records.append([found])
-                else:
-                    same.append(found)
+                found = _Record(_Candidate(one.part, (*one.path, index), item), boxes.get(index, {}))
+                near = sorted({number for mark in found.marks() for number in known.get(mark, ())})
+                same = next((number for number in near if found.repeats(records[number][-1])), len(records))
+                if same == len(records):
+                    records.append([])
+                records[same].append(found)
+                own += [(mark, same) for mark in found.marks()]
+            for mark, number in own:  # afterwards: no record repeats one of its own window
+                known.setdefault(mark, []).append(number)
         if not records:
             self.leaf(candidates[0], path)
-        return [self.value(node.children[0], record, (*path, index)) for index, record in enumerate(records)]
+        return [
+            self.value(node.children[0], [found.candidate for found in record], (*path, index))
+            for index, record in enumerate(records)
+        ]
 
-    def same_record(self, earlier: _Candidate, later: _Candidate) -> bool:
-        """Whether most of the leaves that both windows found stand at the same place; judged values have none."""
-        if earlier.part == later.part:
-            return False
-        first, second = self.boxes(earlier), self.boxes(later)
-        if not first and not second:
-            return bool(earlier.value == later.value)
-        shared = first.keys() & second.keys()
-        return 2 * sum(first[leaf] == second[leaf] for leaf in shared) > len(shared)
-
-    def boxes(self, one: _Candidate) -> dict[Path, frozenset[tuple[int, Box]]]:
+    def boxes(self, one: _Candidate) -> dict[Any, _Boxes]:
+        """For each item of a list that has places the boxes of its leaves, by their paths in the item."""
         depth = len(one.path)
-        return {
-            path[depth:]: frozenset((place.page, place.word.box) for place in traced.places)
-            for path, traced in self.parts[one.part].traced.items()
-            if path[:depth] == one.path and traced.places
-        }
+        found: dict[Any, _Boxes] = {}
+        for path, traced in self.parts[one.part].traced.items():
+            if len(path) > depth and path[:depth] == one.path and traced.places:
+                boxes = frozenset((place.page, place.word.box) for place in traced.places)
+                found.setdefault(path[depth], {})[path[depth + 1 :]] = boxes
+        return found
 
     def weight(self, one: _Candidate) -> tuple[bool, float]:
         part = self.parts[one.part]

@@ -24,11 +24,13 @@ _ZONED = re.compile(rf"(?P<time>{_CLOCK})[^\S\n]?{_OFFSET}?(?!\w)", re.IGNORECAS
 def find_times(text: str) -> Iterator[tuple[int, int]]:
     """Yield [start, end) of every piece of `text` that is a time of day, in order, without overlaps."""
     found: list[tuple[int, int]] = []
+    taken: set[int] = set()
     for pattern in _SEARCH:
         for match in pattern.finditer(text):
             start, end = match.span()
-            if _time(match) is not None and not any(start < e and s < end for s, e in found):
+            if _time(match) is not None and taken.isdisjoint(range(start, end)):
                 found.append((start, end))
+                taken.update(range(start, end))
     yield from sorted(found)
 
 

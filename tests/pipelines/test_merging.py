@@ -140,3 +140,17 @@ def test_values_of_the_wrong_shape_are_left_for_reading_to_refuse() -> None:
         "seller": "Oak",
         "rows": [],
     }
+
+
+def test_thousands_of_records_in_many_windows_are_joined() -> None:
+    names = [f"part{index}" for index in range(3000)]
+    document = document_of(names)
+    windows = [(start, min(start + 60, 3000)) for start in range(0, 3000, 50)]
+    joint = merged(*(part(lines_of(document, start, end), rows(*names[start:end])) for start, end in windows))
+    assert [row["name"] for row in joint.answer["rows"]] == names
+
+
+def test_equal_answers_of_two_kinds_are_two_records() -> None:
+    nodes = schema_tree({"type": "object", "properties": {"list": {"type": "array", "items": {"type": "number"}}}})
+    parts = [Part({"list": [1, 0]}, {}, {}), Part({"list": [True, False]}, {}, {})]
+    assert [str(one) for one in merge(nodes.children, parts).answer["list"]] == ["1", "0", "True", "False"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dg_sglang.errors import EmptyDocumentError, ExtractionError
+from dg_sglang.errors import EmptyDocumentError, ExtractionError, PromptTooLongError
 from dg_sglang.pipelines.document import Document, Limits, load_document
 from dg_sglang.pipelines.engines import EngineSpec, TextEngine
 from dg_sglang.pipelines.extraction import ExtractionResult, Progress, extract
@@ -23,7 +23,7 @@ class PageExtraction:
 
     page: int
     result: ExtractionResult | None = None
-    error: ExtractionError | EmptyDocumentError | None = None
+    error: ExtractionError | EmptyDocumentError | PromptTooLongError | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The result's JSON values under the page's number; where there is none, `error` with category and message."""
@@ -47,7 +47,8 @@ def extract_pages(
 ) -> Iterator[PageExtraction]:
     """Extract what `schema` asks for from each page alone, one page after another.
 
-    Every page gives one PageExtraction: a page without text, or one that lacks a required value, costs only itself.
+    Every page gives one PageExtraction: a page without text, with a line that is too long, or without a required
+    value costs only itself.
     What is assumed about dates and decimal marks comes from the whole document.
 
     Args:
@@ -92,7 +93,7 @@ def _pages(
                 progress=progress,
                 **options,
             )
-        except ExtractionError as error:
+        except (ExtractionError, PromptTooLongError) as error:
             yield PageExtraction(page.number, error=error)
         else:
             yield PageExtraction(page.number, result)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from dg_sglang.errors import PromptTooLongError
+from dg_sglang.errors import EmptyDocumentError, PromptTooLongError
 from dg_sglang.pipelines.canvas_schema import MOST_COUNTED, prompt_fields
 from dg_sglang.pipelines.document import Document, Page
 from dg_sglang.pipelines.prompt import build_prompt
@@ -90,9 +90,11 @@ def plan_windows(document: Document, groups: Sequence[Group], max_context: int, 
     """The document if it fits the context with every group, else overlapping windows of whole lines over all of it.
 
     Raises:
-        PromptTooLongError: not even one line fits.
+        EmptyDocumentError: it has no lines. PromptTooLongError: not even one line fits.
     """
     total = sum(len(page.lines) for page in document.pages)
+    if total == 0:
+        raise EmptyDocumentError(f"{document.name}: no text on any of its {len(document.pages)} page(s)")
 
     def fits(start: int, end: int) -> bool:
         text = _lines_between(document, start, end).text

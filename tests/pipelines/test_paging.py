@@ -5,7 +5,7 @@ from made_documents import document_of
 from pydantic import BaseModel, Field
 
 from dg_sglang import Engine
-from dg_sglang.errors import EmptyDocumentError, ExtractionError, UnsupportedSchemaError
+from dg_sglang.errors import EmptyDocumentError, ExtractionError, PromptTooLongError, UnsupportedSchemaError
 from dg_sglang.pipelines import extract_pages
 
 
@@ -45,3 +45,9 @@ def test_conventions_come_from_the_whole_document(engine: Engine) -> None:
 def test_a_schema_that_cant_be_extracted_is_refused_at_once(engine: Engine) -> None:
     with pytest.raises(UnsupportedSchemaError):
         extract_pages(document_of(["anything"]), {"type": "array", "items": {"type": "string"}}, engine=engine)
+
+
+def test_a_line_that_is_too_long_costs_its_page_alone(engine: Engine) -> None:
+    document = document_of(["A-1"], ["word " * 3000], ["B-22"])
+    pages = list(extract_pages(document, Slip, engine=engine, seed=1))
+    assert [type(page.error) for page in pages] == [type(None), PromptTooLongError, type(None)]

@@ -3,7 +3,7 @@ import json
 import pytest
 from made_documents import document_of
 
-from dg_sglang.errors import PromptTooLongError
+from dg_sglang.errors import EmptyDocumentError, PromptTooLongError
 from dg_sglang.pipelines import Invoice
 from dg_sglang.pipelines.canvas_schema import prompt_fields
 from dg_sglang.pipelines.planner import TEMPLATE_TOKENS, Group, halves, plan_groups, plan_windows
@@ -93,3 +93,9 @@ def test_the_shortest_answer_always_fits_its_budget() -> None:
         shortest = {"nested": nulls, "listed": [nulls] * 9}.get(node.name, True)
         assert group.max_new_tokens >= len(json.dumps({node.name: shortest}, separators=(",", ":")))
         assert group.max_new_tokens % 128 == 0
+
+
+def test_a_document_without_text_is_called_empty() -> None:
+    for pages in ([], [[]] * 3):
+        with pytest.raises(EmptyDocumentError, match=rf"no text on any of its {len(pages)} page"):
+            plan_windows(document_of(*pages), [Group(ROOT.children, 20)], 600, len)

@@ -30,7 +30,7 @@ class Merged:
 
     Attributes:
         origins: for each leaf the index of the part that it was taken from, and its path there.
-        conflicts: one message for each field for which two windows state different values.
+        conflicts: one message for each field for which two windows state different values, or one says things twice.
     """
 
     answer: dict[str, Any] = field(default_factory=dict)
@@ -62,6 +62,10 @@ class _Record:
     def marks(self) -> list[Any]:
         """What it has one of in common with whatever it repeats: a leaf at a place, or without places all it says."""
         return list(self.boxes.items()) or [json.dumps(self.candidate.value, sort_keys=True)]
+
+    def whole(self) -> Any:
+        """All that it says, and where: a model that goes round in circles says it again, a document never does."""
+        return json.dumps(self.candidate.value, sort_keys=True), frozenset(self.boxes.items())
 
     def repeats(self, earlier: "_Record") -> bool:
         """Whether most of the leaves that both windows found stand at the same place; judged values have none."""
@@ -129,11 +133,18 @@ class _Merger:
     def list(self, node: Node, candidates: Sequence[_Candidate], path: Path) -> list[Any]:
         records: list[list[_Record]] = []
         known: dict[Any, list[int]] = {}
+        loops = 0
         for one in candidates:
             boxes = self.boxes(one)
+            said: set[Any] = set()
             own: list[tuple[Any, int]] = []
             for index, item in enumerate(one.value):
                 found = _Record(_Candidate(one.part, (*one.path, index), item), boxes.get(index, {}))
+                if found.boxes and node.min_items <= 1:
+                    if (whole := found.whole()) in said:
+                        loops += 1
+                        continue
+                    said.add(whole)
                 near = sorted({number for mark in found.marks() for number in known.get(mark, ())})
                 same = next((number for number in near if found.repeats(records[number][-1])), len(records))
                 if same == len(records):
@@ -142,6 +153,10 @@ class _Merger:
                 own += [(mark, same) for mark in found.marks()]
             for mark, number in own:  # afterwards: no record repeats one of its own window
                 known.setdefault(mark, []).append(number)
+        if loops:
+            self.merged.conflicts.append(
+                f"{path_name(path)}: {loops} more said the same, word for word from the same places, and were left out"
+            )
         if not records:
             self.leaf(candidates[0], path)
         return [

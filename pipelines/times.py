@@ -10,7 +10,7 @@ _HALF = r"(?:\s?(?P<half>[ap])\.?\s?m\b\.?)"
 _CLOCK = rf"(?P<h>[0-2]?\d)(?P<sep>[:h])(?P<m>[0-5]\d)(?:[:.](?P<s>[0-5]\d)(?:[.,](?P<f>\d{{1,6}}))?)?{_HALF}?"
 _DOTTED = r"(?P<h>[0-2]?\d)\.(?P<m>[0-5]\d)(?=\s?(?:Uhr|uur)\b)"
 _HOUR = rf"(?P<h>[01]?\d){_HALF}"
-_OFFSET = r"(?P<offset>Z|[+-][0-2]\d:?[0-5]\d)"
+_OFFSET = r"(?P<offset>Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)"
 _TIMES = tuple(re.compile(form, re.IGNORECASE) for form in (_CLOCK, _DOTTED, _HOUR))
 _SEARCH = tuple(
     re.compile(rf"(?<![\w.,:])(?:{pattern.pattern})(?![:.,]?\d)(?!\w)", re.IGNORECASE) for pattern in _TIMES

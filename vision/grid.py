@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from dg_sglang.errors import ImageError
+
 if TYPE_CHECKING:
     from PIL.Image import Image
 
@@ -21,6 +23,8 @@ GridBox = Annotated[list[Coordinate], Field(min_length=4, max_length=4, descript
 """The type of a field that holds a box as the model writes it."""
 PixelBox = tuple[float, float, float, float]
 """(x0, y0, x1, y1) in pixels of the picture as displayed, origin at the top left corner."""
+LEAST_TILE = 48
+"""Pixels of a tile's side: what one soft token covers."""
 OVERLAP = 0.1
 """Share of a tile's side that it has in common with its neighbour, so that small things are whole in one of them."""
 
@@ -63,8 +67,13 @@ class Tile:
 def tiles(size: tuple[int, int], largest: int) -> list[Tile]:
     """Overlapping parts, at most `largest` pixels a side, that cover a picture of `size`; the whole if it is no larger.
 
+    Raises:
+        ImageError: `largest` is no whole number, or smaller than a part that is worth showing.
+
     Small text is lost when a large picture is shrunk to the model's soft tokens: each part is shrunk less.
     """
+    if isinstance(largest, bool) or not isinstance(largest, int) or largest < LEAST_TILE:
+        raise ImageError(f"a tile must be a whole number of at least {LEAST_TILE} pixels, got {largest!r}")
     columns, rows = (list(_spans(side, largest)) for side in size)
     return [Tile(left, top, width, height) for top, height in rows for left, width in columns]
 

@@ -121,7 +121,8 @@ def ask_screen(image: object, *, engine: SeeingEngine, tile: int | None = None, 
     picture = load_image(image)
     prompt = f"List every element on this screen with its role, text, state and label, in reading order. {_BOXES}"
     elements: list[Element] = []
-    for part in tiles(picture.size, tile or max(picture.size)):
+    whole = [Tile(0, 0, *picture.size)]
+    for part in whole if tile is None else tiles(picture.size, tile):
         written = ask(part.cut(picture), WrittenScreen, prompt, engine=engine, **settings)
         for one in written.elements:
             read = Element(**one.model_dump(exclude={"box_2d"}), box=part.to_whole(one.box_2d))

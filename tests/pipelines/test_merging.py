@@ -124,6 +124,16 @@ def test_records_that_share_a_heading_are_not_the_same() -> None:
     assert [row["name"] for row in merged(first, second).answer["rows"]] == ["bolt", "nail"]
 
 
+def test_a_model_that_goes_round_in_circles_is_cut_short() -> None:
+    document = document_of(["bolt  12", "nail  40"])
+    bolt, nail = {"name": "bolt", "amount": "12", "unit": None}, {"name": "nail", "amount": "40", "unit": None}
+    joint = merged(part(document, {"rows": [bolt, nail, nail, nail]}))
+    assert joint.answer["rows"] == [bolt, nail]
+    assert joint.conflicts == ["rows: 2 more said the same, word for word from the same places, and were left out"]
+    twice = document_of(["nail  40", "nail  40"])
+    assert merged(part(twice, {"rows": [nail, nail]})).answer["rows"] == [nail, nail]
+
+
 def test_judged_records_that_are_equal_count_once() -> None:
     document = document_of(["anything"])
     joint = merged(part(document, {"tags": ["new"]}), part(document, {"tags": ["new", "old"]}))

@@ -1,4 +1,5 @@
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from dg_sglang.errors import ImageError
 from dg_sglang.vision.grid import GRID, Tile, tiles, to_grid, to_pixels
 
 SIDES = st.integers(1, 6000)
@@ -57,10 +59,16 @@ def test_boxes_of_tiles_lie_in_the_picture(size: tuple[int, int], largest: int, 
         assert part.top <= y0 <= y1 <= part.top + part.height <= size[1]
 
 
-@pytest.mark.parametrize("largest", [20, 33])
+@pytest.mark.parametrize("largest", [0, -5, 47, True, 99.5, "99", None])
+def test_sizes_that_are_none(largest: Any) -> None:
+    with pytest.raises(ImageError, match="whole number of at least 48 pixels"):
+        tiles((100, 100), largest)
+
+
+@pytest.mark.parametrize("largest", [48, 53])
 def test_a_tile_is_what_lies_there(largest: int) -> None:
-    pixels = np.random.default_rng(0).integers(0, 255, (60, 70, 3), np.uint8)
-    for part in tiles((70, 60), largest):
+    pixels = np.random.default_rng(0).integers(0, 255, (120, 140, 3), np.uint8)
+    for part in tiles((140, 120), largest):
         cut = np.asarray(part.cut(Image.fromarray(pixels)))
         assert (cut == pixels[part.top : part.top + part.height, part.left : part.left + part.width]).all()
     assert Tile(10, 20, 30, 40).to_whole([0, 0, 1000, 1000]) == (10, 20, 40, 60)

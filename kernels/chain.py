@@ -48,6 +48,13 @@ def active_states(target, edge_set, edge_start, start, final, length, limit, tai
 
 
 @njit(cache=True)
+def _linear(weight, peak, first, out):
+    """exp(weight − peak) into out, 0 for sets before `first`, which may not be taken."""
+    for number in range(out.shape[0]):
+        out[number] = np.exp(weight[number] - peak) if number >= first else 0.0
+
+
+@njit(cache=True)
 def backward(weight, target, edge_set, edge_start, active_start, active, final, limit, tail):
     """float64 messages [L + 1, states] scaled to a maximum of 1 per position, [L] what that divided them by, and
     two logs: the scale of position 0, and the largest value that a scaled 1.0 stood for (terms e^708 below were lost).
@@ -63,22 +70,21 @@ def backward(weight, target, edge_set, edge_start, active_start, active, final, 
     for i in range(length - 1, -1, -1):
         peak = weight[i].max()
         ceiling = max(ceiling, scale + peak)
-        for number in range(linear.shape[0]):
-            linear[number] = np.exp(weight[i, number] - peak)
+        _linear(weight[i], peak, 0 if i < limit else tail, linear)
+        here, after = message[i], message[i + 1]
         largest = 0.0
-        for position in range(active_start[i], active_start[i + 1]):
-            state = active[position]
+        for state in active[active_start[i] : active_start[i + 1]]:
             total = 0.0
             for edge in range(edge_start[state], edge_start[state + 1]):
-                if i < limit or edge_set[edge] >= tail:
-                    total += linear[edge_set[edge]] * message[i + 1, target[edge]]
-            message[i, state] = total
+                total += linear[edge_set[edge]] * after[target[edge]]
+            here[state] = total
             largest = max(largest, total)
         divisor[i] = largest
         if largest == 0.0:
             return message, divisor, -np.inf, ceiling
-        for position in range(active_start[i], active_start[i + 1]):
-            message[i, active[position]] /= largest
+        factor = 1.0 / largest
+        for state in range(here.shape[0]):
+            here[state] *= factor
         scale += peak + np.log(largest)
     return message, divisor, scale, ceiling
 
@@ -141,18 +147,16 @@ def set_posteriors(weight, message, divisor, target, edge_set, edge_start, activ
     linear = np.empty(sets)
     here[start] = 1.0
     for i in range(length):
-        peak = weight[i].max()
-        for number in range(sets):
-            linear[number] = np.exp(weight[i, number] - peak)
-        for position in range(active_start[i], active_start[i + 1]):
-            state = active[position]
+        _linear(weight[i], weight[i].max(), 0 if i < limit else tail, linear)
+        own, before, after = posterior[i], message[i], message[i + 1]
+        for state in active[active_start[i] : active_start[i + 1]]:
             if here[state] > 0.0:
-                factor = here[state] / (message[i, state] * divisor[i])
+                factor = here[state] / (before[state] * divisor[i])
                 for edge in range(edge_start[state], edge_start[state + 1]):
-                    if i < limit or edge_set[edge] >= tail:
-                        part = factor * linear[edge_set[edge]] * message[i + 1, target[edge]]
-                        posterior[i, edge_set[edge]] += part
-                        there[target[edge]] += part
+                    number, following = edge_set[edge], target[edge]
+                    part = factor * linear[number] * after[following]
+                    own[number] += part
+                    there[following] += part
             here[state] = 0.0
         here, there = there, here
     return posterior
@@ -243,17 +247,21 @@ def best_path(score, target, edge_set, edge_start, active_start, active, final, 
     """The edge sets of the best path: int32 [L]. score: float64 [L, sets], max log p per set (Viterbi 1967)."""
     length = score.shape[0]
     value = np.full((length + 1, final.shape[0]), -np.inf)
+    allowed = np.empty(score.shape[1])
     for state in active[active_start[length] : active_start[length + 1]]:
         if final[state]:
             value[length, state] = 0.0
     for i in range(length - 1, -1, -1):
-        for position in range(active_start[i], active_start[i + 1]):
-            state = active[position]
+        allowed[:] = score[i]
+        if i >= limit:
+            allowed[:tail] = -np.inf
+        here, after = value[i], value[i + 1]
+        for state in active[active_start[i] : active_start[i + 1]]:
             top = -np.inf
             for edge in range(edge_start[state], edge_start[state + 1]):
-                if i < limit or edge_set[edge] >= tail:
-                    top = max(top, score[i, edge_set[edge]] + value[i + 1, target[edge]])
-            value[i, state] = top
+                total = allowed[edge_set[edge]] + after[target[edge]]
+                top = total if total > top else top
+            here[state] = top
     path = np.empty(length, np.int32)
     state = start
     for i in range(length):

@@ -30,11 +30,12 @@ _EMBEDDING_COLUMNS = 8192
 
 
 def classes(token_class: Tensor, count: int) -> Classes:
-    """List the tokens of all classes but the largest."""
+    """List the tokens of all classes but the dominant one."""
     labels = token_class.numpy()
-    dominant = int(np.bincount(labels + 1, minlength=count + 1)[1:].argmax())
-    start, tokens = rows.list_classes(labels, count, dominant)
-    return Classes(token_class, count, dominant, torch.from_numpy(start), torch.from_numpy(tokens))
+    sizes = np.bincount(labels.astype(np.int64) + 1, minlength=count + 1)[1:]
+    dominant = int(sizes.argmax()) if 2 * sizes.max() > len(labels) else -1
+    lists = map(torch.from_numpy, rows.list_classes(labels, count, dominant))
+    return Classes(token_class, count, dominant, *lists)
 
 
 def row_statistics(logits: Tensor, temperature: Tensor, *, scaled: Tensor | None = None) -> RowStatistics:
@@ -51,9 +52,10 @@ def class_statistics(
     top, total, mean = np.empty(shape, np.float32), np.empty(shape), np.empty(shape)
     blocks = np.empty_like(read.block_top), np.empty_like(read.block_sum)
     labels = classes.token_class.numpy()
+    tokens, outside = (part.view(np.uint32) for part in _numpy(classes.tokens, classes.outside))
     dominant = labels.dtype.type(classes.dominant)  # compared as such, it takes half the vector instructions
-    tables = (labels, *_numpy(classes.start, classes.tokens), dominant)
-    row = read.run(rows.row_and_class_statistics, tables, (top, total, mean, *blocks))
+    tables = (labels, classes.start.numpy(), tokens, dominant)
+    row = read.run(rows.row_and_class_statistics, (*tables, outside), (top, total, mean, *blocks))
     best_log = top - read.log_norm[:, None]
     with np.errstate(divide="ignore"):
         log_mass = best_log + np.log(total)
@@ -261,8 +263,10 @@ def _numpy(*tensors: Tensor) -> tuple[NDArray[Any], ...]:
 
 
 def _edges(chain: Chain) -> tuple[NDArray[Any], ...]:
-    return _numpy(chain.target, chain.edge_set, chain.edge_start)
+    """Target, set and bounds of the edges; what serves as an index is unsigned (see `rows`)."""
+    target, edge_set, edge_start = _numpy(chain.target, chain.edge_set, chain.edge_start)
+    return target.view(np.uint32), edge_set.view(np.uint32), edge_start
 
 
 def _active(chain: Chain) -> tuple[NDArray[Any], ...]:
-    return _numpy(chain.active_start, chain.active)
+    return chain.active_start.numpy(), chain.active.numpy().view(np.uint32)

@@ -36,7 +36,7 @@ def draw_in_classes(
     """`draw_tokens` within the class label [R] of each row."""
     drawn = np.full(rows.shape[0], -1, np.int64)
     largest = max(BLOCK, np.diff(start).max())
-    values, members = np.empty(largest, np.float32), np.empty(BLOCK, np.int32)
+    values, members = np.empty(largest, np.float32), np.empty(BLOCK, tokens.dtype)
     for i in range(rows.shape[0]):
         top, share = class_top[i, label[i]], uniform[i]
         if top == _NEVER:
@@ -57,7 +57,7 @@ def draw_in_classes(
 def best_in_classes(rows, temperature, label, token_class, start, tokens, dominant, class_top, dominant_top):
     """The most probable token of the class label [R] of each row, the first of equals: int64 [R], −1 where p is 0."""
     best = np.full(rows.shape[0], -1, np.int64)
-    members = np.empty(BLOCK, np.int32)
+    members = np.empty(BLOCK, tokens.dtype)
     for i in range(rows.shape[0]):
         top = class_top[i, label[i]]
         if top == _NEVER:

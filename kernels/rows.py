@@ -1,8 +1,10 @@
 """Compiled reads of logits rows: the CPU version of the row and class operations of `reference`.
 
-A row is read once, in blocks that stay in the first-level cache: scaled, its maximum taken, then the sums of exp. The
-dominant class is summed on the way; the tokens of all others are gathered while the row is still in the second level.
-`rows` is float32 [R, V], or uint16: the bits of bfloat16. Every class has its own maximum, so that nothing underflows.
+A row is read once, in blocks that stay in the first-level cache: scaled, its maximum taken, then the sums of exp. What
+a block holds of the dominant class is the rest: its sums less those of the tokens outside, or a scan where that would
+cancel. The tokens of all other classes are gathered while the row is in the second level. `rows` is float32 [R, V], or
+uint16: the bits of bfloat16. Every class has its own maximum, so that nothing underflows. Token lists are unsigned:
+numba then need not ask whether an index counts from the end, and gathers become vector instructions.
 """
 
 from __future__ import annotations
@@ -14,13 +16,18 @@ from dg_sglang.kernels.float32 import EXP_FLOOR, FAST, LEAST, exp, from_ordered,
 
 BLOCK = 4096
 _NEVER, _ZERO = np.float32(-np.inf), np.float32(0.0)
-_SAFE = np.float32(60.0)  # a class whose maximum lies further below its block's is summed by itself
+_MOST = np.float32(0.5)  # a rest that is less of a block than this is summed by itself: a difference would cancel
 
 
 @njit(cache=True)
 def list_classes(token_class, classes, dominant):
-    """The tokens of every class but the dominant one: int64 bounds [classes + 1], int32 tokens in ascending order."""
+    """The tokens of every class but the dominant one: int64 bounds [classes + 1], int32 tokens in ascending order.
+
+    And in ascending order all tokens that are not in the dominant class, int32, if there is one.
+    """
     start = np.zeros(classes + 1, np.int64)
+    outside = np.empty(token_class.size if dominant >= 0 else 0, np.int32)
+    found = 0
     for label in token_class:
         if label >= 0 and label != dominant:
             start[label + 1] += 1
@@ -32,7 +39,10 @@ def list_classes(token_class, classes, dominant):
         if label >= 0 and label != dominant:
             tokens[filled[label]] = token
             filled[label] += 1
-    return start, tokens
+        if dominant >= 0 and label != dominant:
+            outside[found] = token
+            found += 1
+    return start, tokens, outside[:found].copy()
 
 
 @njit(cache=True)
@@ -57,53 +67,77 @@ def row_statistics(rows, temperature, out, log_norm, entropy, best, block_top, b
 @njit(cache=True)
 def row_and_class_statistics(
     rows, temperature, out, log_norm, entropy, best, block_top, block_sum,
-    token_class, start, tokens, dominant, class_top, class_sum, class_mean, dominant_top, dominant_sum,
+    token_class, start, tokens, dominant, outside, class_top, class_sum, class_mean, dominant_top, dominant_sum,
 ):  # fmt: skip
     """`row_statistics`, and per class float32 class_top, float64 class_sum = Σ exp(x − class_top) and class_mean.
 
-    These are [R, classes]; class_mean is the mean of x under the class. dominant_top and dominant_sum: [R, blocks].
+    These are [R, classes]; class_mean is the mean of x under the class. dominant_top and dominant_sum, [R, blocks],
+    are of the dominant class; a top that isn't the row's may be the whole block's.
     """
-    width = rows.shape[1]
-    moment, dominant_moment = np.empty(block_top.shape[1]), np.empty(block_top.shape[1])
-    gathered, selected = np.empty(tokens.size, np.float32), np.empty(BLOCK, np.float32)
+    width, blocks = rows.shape[1], block_top.shape[1]
+    moment, dominant_moment, exact = np.empty(blocks), np.empty(blocks), np.empty(blocks, np.bool_)
+    gathered = np.empty(max(tokens.size, BLOCK), np.float32)
+    bounds = np.searchsorted(outside, np.arange(blocks + 1) * BLOCK)
     for i in range(rows.shape[0]):
         scaled = out[i % out.shape[0]]
-        for block in range(moment.shape[0]):
+        for block in range(blocks):
             low, high = block * BLOCK, min(block * BLOCK + BLOCK, width)
-            label = token_class[low:high]
-            block_top[i, block], own = _scale_labelled(
-                rows[i, low:high], temperature[i], scaled[low:high], label, dominant
+            top = block_top[i, block] = _scale(rows[i, low:high], temperature[i], scaled[low:high])
+            total, part = block_sum[i, block], moment[block] = _sums(scaled[low:high], top)
+            if dominant < 0:
+                continue
+            others = gathered[: bounds[block + 1] - bounds[block]]
+            _gather(scaled, outside[bounds[block] : bounds[block + 1]], others)
+            exact[block] = _top(others) < top or top == _NEVER
+            taken, taken_part = _sums(others, top)
+            dominant_top[i, block], dominant_sum[i, block], dominant_moment[block] = (
+                top,
+                total - taken,
+                part - taken_part,
             )
-            block_sum[i, block], moment[block], total, part = _sums_labelled(
-                scaled[low:high], block_top[i, block], label, dominant
-            )
-            shift = own - block_top[i, block]
-            if shift > -_SAFE:
-                total, part = total / np.exp(shift), part / np.exp(shift) - total / np.exp(shift) * shift
-            elif own > _NEVER:
-                count = _select(scaled[low:high], label, dominant, selected)
-                total, part = _sums(selected[:count], own)
-            dominant_top[i, block], dominant_sum[i, block], dominant_moment[block] = own, total, part
+            if not total - taken >= _MOST * total:
+                label = token_class[low:high]
+                own = dominant_top[i, block] = _top_of(scaled[low:high], label, dominant)
+                dominant_sum[i, block], dominant_moment[block] = _sums_of(scaled[low:high], own, label, dominant)
+                exact[block] = True
         _, log_norm[i], entropy[i] = _combine(block_top[i], block_sum[i], moment)
         best[i] = _first_best(scaled, block_top[i])
-        for k in range(tokens.size):
-            gathered[k] = scaled[tokens[k]]
+        if dominant >= 0:
+            block = dominant_top[i].argmax()
+            while not exact[block]:
+                low, high = block * BLOCK, min(block * BLOCK + BLOCK, width)
+                label = token_class[low:high]
+                own = dominant_top[i, block] = _top_of(scaled[low:high], label, dominant)
+                dominant_sum[i, block], dominant_moment[block] = _sums_of(scaled[low:high], own, label, dominant)
+                exact[block] = True
+                block = dominant_top[i].argmax()
+            own, log_sum, spread = _combine(dominant_top[i], dominant_sum[i], dominant_moment)
+            class_top[i, dominant] = own
+            class_sum[i, dominant] = np.exp(log_sum - own) if own > _NEVER else 0.0
+            class_mean[i, dominant] = log_sum - spread if own > _NEVER else 0.0
+        _gather(scaled, tokens, gathered)
         for label in range(class_top.shape[1]):
-            if label == dominant:
-                own, log_sum, spread = _combine(dominant_top[i], dominant_sum[i], dominant_moment)
-                class_top[i, label] = own
-                class_sum[i, label] = np.exp(log_sum - own) if own > _NEVER else 0.0
-                class_mean[i, label] = log_sum - spread if own > _NEVER else 0.0
-                continue
-            values = gathered[start[label] : start[label + 1]]
-            own = _top(values)
-            class_top[i, label] = own
-            class_sum[i, label] = class_mean[i, label] = 0.0
-            if values.size == 1 and own > _NEVER:
-                class_sum[i, label], class_mean[i, label] = 1.0, own
-            elif own > _NEVER:
-                total, part = _sums(values, own)
-                class_sum[i, label], class_mean[i, label] = total, own + part / total
+            if label != dominant:
+                values = gathered[start[label] : start[label + 1]]
+                class_top[i, label], class_sum[i, label], class_mean[i, label] = _statistics(values)
+
+
+@njit(cache=True)
+def _gather(values, places, out):
+    for k in range(places.size):
+        out[k] = values[places[k]]
+
+
+@njit(cache=True)
+def _statistics(values):
+    """Maximum, Σ exp(x − maximum), and the mean of x under that."""
+    if values.size == 1 and values[0] > _NEVER:
+        return values[0], 1.0, np.float64(values[0])
+    top = _top(values)
+    if not top > _NEVER:
+        return top, 0.0, 0.0
+    total, part = _sums(values, top)
+    return top, np.float64(total), top + np.float64(part) / total
 
 
 @njit(cache=True)
@@ -114,18 +148,6 @@ def _scale(row, temperature, out):
         out[j] = value
         top = max(top, ordered(value))
     return from_ordered(top)
-
-
-@njit(cache=True)
-def _scale_labelled(row, temperature, out, labels, label):
-    top = own = LEAST
-    for j in range(row.size):
-        value = load(row[j]) / temperature
-        out[j] = value
-        key = ordered(value)
-        top = max(top, key)
-        own = max(own, key if labels[j] == label else LEAST)
-    return from_ordered(top), _NEVER if own == LEAST else from_ordered(own)
 
 
 @njit(cache=True, fastmath=FAST)
@@ -143,30 +165,28 @@ def _sums(x, top):
     return total, moment
 
 
+@njit(cache=True)
+def _top_of(x, labels, label):
+    top = LEAST
+    for j in range(x.size):
+        key = ordered(x[j])
+        top = max(top, key if labels[j] == label else LEAST)
+    return _NEVER if top == LEAST else from_ordered(top)
+
+
 @njit(cache=True, fastmath=FAST)
-def _sums_labelled(x, top, labels, label):
-    total = moment = own_total = own_moment = _ZERO
+def _sums_of(x, top, labels, label):
+    """`_sums` over one class."""
+    total = moment = _ZERO
     if top == _NEVER:
-        return total, moment, own_total, own_moment
+        return total, moment
     for j in range(x.size):
         d = x[j] - top
-        d = EXP_FLOOR if d < EXP_FLOOR else d
+        d = EXP_FLOOR if d < EXP_FLOOR or labels[j] != label else d
         weight = exp(d)
         total += weight
         moment += weight * d
-        own = weight if labels[j] == label else _ZERO
-        own_total += own
-        own_moment += own * d
-    return total, moment, own_total, own_moment
-
-
-@njit(cache=True)
-def _select(x, labels, label, out):
-    count = 0
-    for j in range(x.size):
-        out[count] = x[j]
-        count += labels[j] == label
-    return count
+    return total, moment
 
 
 @njit(cache=True)

@@ -25,9 +25,10 @@ class Classes(_Tables):
     Attributes:
         token_class: int16 or int32 [V], −1 for tokens in no class.
         count: C.
-        dominant: the class with the most tokens, the only one whose tokens are not listed.
+        dominant: the class with more than half of all tokens, the only one whose tokens are not listed; −1 for none.
         start: int64 [C + 1], bounds of each class in `tokens`.
         tokens: int32, in ascending order within a class.
+        outside: int32, ascending: the tokens that are not in the dominant class; empty if there is none.
     """
 
     token_class: Tensor
@@ -35,6 +36,7 @@ class Classes(_Tables):
     dominant: int
     start: Tensor
     tokens: Tensor
+    outside: Tensor
 
     def of(self, tokens: Tensor) -> Tensor:
         """int64: the classes of tokens, C for those in none."""

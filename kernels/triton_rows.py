@@ -75,10 +75,10 @@ def row_statistics(
     tl.store(entropy + row, tl.where(total > 0.0, tl.maximum(tl.log(total) - moment / total, 0.0), 0.0))
     tl.store(best + row, chosen)
     if CLASSES:
-        place = row * classes + dominant
-        tl.store(class_top + place, own_top)
-        tl.store(class_sum + place, own_total)
-        tl.store(class_mean + place, tl.where(own_total > 0.0, own_top + own_moment / own_total, 0.0))
+        place, there_is = row * classes + dominant, dominant >= 0
+        tl.store(class_top + place, own_top, mask=there_is)
+        tl.store(class_sum + place, own_total, mask=there_is)
+        tl.store(class_mean + place, tl.where(own_total > 0.0, own_top + own_moment / own_total, 0.0), mask=there_is)
 
 
 @triton.jit

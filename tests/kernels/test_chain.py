@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from kernel_cases import assert_close, random_chain
+from kernel_cases import assert_close, assert_distributed, random_chain
 
 from dg_sglang.kernels import cpu, reference
 
@@ -98,6 +98,34 @@ def test_results_repeat_bit_for_bit(backend):
         messages = backend.backward(weight, chain)
         runs.append((messages.log_z, backend.set_posteriors(weight, messages, chain)))
     assert runs[0][0] == runs[1][0] and torch.equal(runs[0][1], runs[1][1])
+
+
+def test_joint_draws_have_their_distribution():
+    """Chi-square over all canvases of three positions, whose probabilities are counted path by path."""
+    length = 3
+    chain, (log_mass, best_log) = random_chain(7, length), random_statistics(7, 1.0, length)
+    assert chain is not None
+    weight = reference.set_statistics(log_mass, best_log, chain)[0]
+    probability = torch.zeros((CLASSES,) * length, dtype=torch.float64)
+    paths: list[tuple[int, tuple[int, ...]]] = [(chain.start, ())]
+    for i in range(length):
+        paths = [
+            (target, (*labels, int(label)))
+            for state, labels in paths
+            for source, target, number in reference._edges(chain, i)
+            if source == state
+            for label in chain.set_classes[chain.set_start[number] : chain.set_start[number + 1]]
+        ]
+    for state, labels in paths:
+        if chain.final[state]:
+            probability[labels] += sum(log_mass[i, label] for i, label in enumerate(labels)).exp()
+    assert (probability > 0).sum() > 20
+    messages = cpu.backward(weight, chain)
+    assert messages.log_z == pytest.approx(float(probability.sum().log()), abs=1e-9)
+    uniform = torch.rand(40_000, length, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(8))
+    drawn = torch.stack([cpu.draw_path(one, weight, messages, log_mass, chain) for one in uniform])
+    place = drawn @ torch.tensor([CLASSES**2, CLASSES, 1])
+    assert_distributed(place, (probability / probability.sum()).flatten())
 
 
 def test_active_states_lie_on_complete_paths():

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.stats import chisquare
 from torch import Tensor
 
 from dg_sglang.kernels import cpu
@@ -56,6 +57,17 @@ def random_chain(
     if active[0][-1] == 0:
         return None
     return Chain(target, edge_set, edge_start, set_start, set_classes, *active, final, 0, limit, tail)
+
+
+def assert_distributed(drawn: Tensor, probability: Tensor) -> None:
+    """Chi-square of draws, int64 [N], under a distribution, float64 [V]; what is rarer than 5 draws is put together."""
+    observed = np.bincount(drawn.numpy(), minlength=len(probability))
+    expected = probability.numpy() * len(drawn)
+    often = expected >= 5
+    assert not observed[expected == 0].any()
+    observed, expected = (np.append(counts[often], counts[~often].sum()) for counts in (observed, expected))
+    keep = expected > 0
+    assert chisquare(observed[keep], expected[keep]).pvalue > 1e-4
 
 
 def assert_close(left: Any, right: Any, tolerance: float = 3e-5) -> None:

@@ -36,7 +36,8 @@ def random_logits(seed: int, scale: float = 3.0, rows: int = 1) -> torch.Tensor:
     return torch.randn(rows, LENGTH, len(TOKENS), generator=torch.Generator().manual_seed(seed)) * scale
 
 
-@given(st.lists(st.floats(0, 3, width=32, allow_subnormal=False), min_size=1, max_size=12), st.floats(0, 5))
+# Half precision: in float32 a sum swallows what is smaller than its last bit, here as upstream.
+@given(st.lists(st.floats(0, 3, width=16, allow_subnormal=False), min_size=1, max_size=12), st.floats(0, 5))
 def test_accept_is_the_entropy_bound_rule(values: list[float], bound: float) -> None:
     accepted = accept(torch.tensor([values]), bound)[0].tolist()
     chosen = {i for i, kept in enumerate(accepted) if kept}

@@ -170,7 +170,7 @@ def measure(tokens: Tokens, batch: int, rounds: int, memory: float) -> None:
             f"{title:<34}{statistics.median(spent[name]):>10.1f}{statistics.median(ratios):>8.2f}{share:>10}"
             f"{peaks[name] / GIB:>10.2f}{memory_ratio:>8}"
         )
-    for name in ("constrained", "tilted"):
+    for name in (name for name in ("constrained", "tilted") if name in steps):
         added = [value - free for value, free in zip(spent[name], spent["free"], strict=True)]
         of_free = statistics.median(x / free for x, free in zip(added, spent["free"], strict=True))
         of_plain = f", {statistics.median(added) / plain:.2%} of the plain step" if plain else ""

@@ -60,7 +60,7 @@ def rows_table(logits: torch.Tensor, automaton: TokenAutomaton) -> dict[str, tup
     labels = automaton.labels()
     classes = cpu.classes(torch.from_numpy(labels.token_class), labels.classes).to(gpu.DEVICE)
     rows, sums = gpu.class_statistics(logits, heat, classes)
-    label = torch.full((count,), classes.dominant, device="cuda")
+    label = torch.full((count,), max(classes.dominant, 0), device="cuda")
     tilt = torch.zeros(count, classes.count + 1, device="cuda")
     embedding = torch.randn(width, HIDDEN, device="cuda", dtype=torch.bfloat16)
     read, listed = logits.nbytes, count * len(classes.tokens) * logits.element_size()

@@ -129,12 +129,8 @@ def sees(checkpoint: Checkpoint) -> bool:
     Raises:
         CheckpointError: its settings file is damaged.
     """
-    settings = checkpoint.path / CHECKPOINT_SETTINGS_FILE
-    try:
-        trained = not settings.is_file() or json.loads(settings.read_text(encoding="utf-8")).get("vision", True)
-    except (ValueError, OSError, AttributeError) as error:
-        raise CheckpointError(f"{settings}: {error}") from error
-    return bool(trained) and _has_processor(checkpoint)
+    settings = _read_json(checkpoint.path / CHECKPOINT_SETTINGS_FILE, required=False)
+    return bool(settings.get("vision", True)) and _has_processor(checkpoint)
 
 
 def load_image_processor(checkpoint: Checkpoint) -> Any | None:

@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dg_sglang import kernels
 from dg_sglang.image_features import ImageFeatures
+from dg_sglang.sampler import mean_embedding
 
 
 @dataclass(frozen=True)
@@ -171,11 +171,7 @@ class DiffusionModel:
         Upstream's decoder makes it from a float32 copy of all probabilities; the kernel never holds them.
         """
         table = self.module.model.decoder.embed_tokens
-        kernel = kernels.backend(conditioning.device)
-        rows = conditioning.flatten(0, 1)
-        ones = torch.ones(len(rows), device=rows.device)
-        log_norm = kernel.row_statistics(rows, ones).log_norm
-        mean: Tensor = kernel.soft_embedding(rows, ones, log_norm, None, None, table.weight).to(table.weight.dtype)
+        mean = mean_embedding(conditioning.flatten(0, 1), table.weight).to(table.weight.dtype)
         scaled: Tensor = mean * table.embed_scale.to(mean.dtype)
         return scaled.view(*conditioning.shape[:2], -1)
 

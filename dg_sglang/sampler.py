@@ -150,6 +150,21 @@ def _read_joint(
     )
 
 
+def mean_embedding(conditioning: Tensor, weight: Tensor, own: slice = slice(None)) -> Tensor:
+    """The mean embedding under softmax(conditioning): float32 [R, hidden], before its scale.
+
+    Args:
+        conditioning: [R, V], a step's self-conditioning logits.
+        weight: [V', hidden], the embeddings of the tokens `own`, which may be a rank's part of the vocabulary: the
+            parts' results add up (upstream `_soft_embeddings`).
+    """
+    kernel = kernels.backend(conditioning.device)
+    ones = torch.ones(len(conditioning), device=conditioning.device)
+    log_norm = kernel.row_statistics(conditioning, ones).log_norm
+    mean: Tensor = kernel.soft_embedding(conditioning[:, own], ones, log_norm, None, None, weight)
+    return mean
+
+
 def _check_finite(rows: RowStatistics) -> None:
     if not bool(rows.log_norm.isfinite().all()):
         raise CheckpointError(

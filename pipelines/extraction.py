@@ -109,12 +109,7 @@ def extract(
         ExtractionError: a value is missing or invalid; it names the fields and carries the rest as `partial`.
     """
     root = schema_tree(schema)
-    if not isinstance(source, Document):
-        source = load_document(source, password=password, limits=limits, progress=progress)
-    if engine is None:
-        if progress:
-            progress(f"loading {model}")
-        engine = EngineSpec(model).load()
+    source, engine = opened(source, engine, model=model, password=password, limits=limits, progress=progress)
     groups = plan_groups(root, engine.canvas_length, engine.count_tokens)
     windows = plan_windows(source, groups, engine.max_context, engine.count_tokens)
     conventions = conventions_of(source.text).with_(date_order=date_order, decimal_mark=decimal_mark)
@@ -151,6 +146,25 @@ def extract(
         message = f"{source.name}: " + "; ".join(map(str, failures))
         raise ExtractionError(message, failures=failures, partial=replace(result, value=None))
     return result
+
+
+def opened(
+    source: str | FilePath | Document,
+    engine: TextEngine | None,
+    *,
+    model: str,
+    password: str | None,
+    limits: Limits | None,
+    progress: Progress | None,
+) -> tuple[Document, TextEngine]:
+    """The document and the engine of an extraction, read and loaded where they aren't given. Raises as `extract`."""
+    if not isinstance(source, Document):
+        source = load_document(source, password=password, limits=limits, progress=progress)
+    if engine is None:
+        if progress:
+            progress(f"loading {model}")
+        engine = EngineSpec(model).load()
+    return source, engine
 
 
 def _count(things: Sequence[object], name: str) -> str:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dg_sglang.errors import EmptyDocumentError, ExtractionError, PromptTooLongError
-from dg_sglang.pipelines.document import Document, Limits, load_document
-from dg_sglang.pipelines.engines import EngineSpec, TextEngine
-from dg_sglang.pipelines.extraction import ExtractionResult, Progress, extract
+from dg_sglang.pipelines.document import Document, Limits
+from dg_sglang.pipelines.engines import TextEngine
+from dg_sglang.pipelines.extraction import ExtractionResult, Progress, extract, opened
 from dg_sglang.pipelines.normalise import Conventions, conventions_of
 from dg_sglang.pipelines.schema_tree import schema_tree
 
@@ -58,12 +58,7 @@ def extract_pages(
         As `extract`, by this call and not by the iterator, but for the errors that are a page's own.
     """
     schema_tree(schema)
-    if not isinstance(source, Document):
-        source = load_document(source, password=password, limits=limits, progress=progress)
-    if engine is None:
-        if progress:
-            progress(f"loading {model}")
-        engine = EngineSpec(model).load()
+    source, engine = opened(source, engine, model=model, password=password, limits=limits, progress=progress)
     conventions = conventions_of(source.text).with_(date_order=date_order, decimal_mark=decimal_mark)
     return _pages(source, schema, engine, conventions, progress, options)
 

@@ -91,8 +91,8 @@ def _rows(document: Document) -> list[list[Place]]:
     """Cells; lines of a single cell that follow one another without a gap are one."""
     rows: list[list[Place]] = []
     single = False
-    for line in _lines(document):
-        cells = list(_cells(line))
+    for line in lines_of(document):
+        cells = list(cells_of(line))
         if single and len(cells) == 1 and line[0].start - rows[-1][-1].end < CELL_GAP:
             rows[-1].extend(line)
         else:
@@ -105,12 +105,12 @@ def _columns(document: Document) -> list[list[Place]]:
     """Chains of two or more cells, one below the other in neighbouring lines."""
     chains: list[list[Place]] = []
     above: list[list[Place]] = []
-    for line in _lines(document):
+    for line in lines_of(document):
         if above and line[0].start - max(place.end for chain in above for place in chain) >= CELL_GAP:
             above = []
         here = []
         free = list(above)
-        for cell in _cells(line):
+        for cell in cells_of(line):
             chain = next((chain for chain in free if _aligned(_tail(chain), cell)), None)
             if chain is None:
                 chain = []
@@ -123,7 +123,8 @@ def _columns(document: Document) -> list[list[Place]]:
     return [chain for chain in chains if chain[0].line != chain[-1].line]
 
 
-def _lines(document: Document) -> Iterator[list[Place]]:
+def lines_of(document: Document) -> Iterator[list[Place]]:
+    """Yield the words of each line."""
     line: list[Place] = []
     for place in document.places:
         if line and (place.page, place.line) != (line[0].page, line[0].line):
@@ -134,7 +135,8 @@ def _lines(document: Document) -> Iterator[list[Place]]:
         yield line
 
 
-def _cells(line: Sequence[Place]) -> Iterator[list[Place]]:
+def cells_of(line: Sequence[Place]) -> Iterator[list[Place]]:
+    """Yield the words of each cell of a line."""
     cell = [line[0]]
     for place in line[1:]:
         if place.start - cell[-1].end >= CELL_GAP:

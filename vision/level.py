@@ -9,7 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from dg_sglang.vision.ocr import Box, Text
+from dg_sglang.vision.geometry.boxes import Box
+from dg_sglang.vision.ocr import Text
 
 _LEAST, _MOST = 0.2, 6.0  # degrees; below nothing is gained, above it is no accident
 _EDGE = 24  # levels between two rows

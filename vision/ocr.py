@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dg_sglang.errors import ImageError
+from dg_sglang.vision.geometry.boxes import Box, area, common
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,10 +21,6 @@ _MOST_NARROW = 3  # times its shorter side, which the reader enlarges to 736 pix
 _FAINTEST = 8  # levels between ink and paper
 _OVERLAP = 120  # pixels that parts of a tall picture share: more than a line of text is high
 _UPRIGHT = 1.5  # times its width; a taller line of several characters runs upwards
-
-
-Box = tuple[float, float, float, float]
-"""(x0, y0, x1, y1) in pixels, origin at the top left corner."""
 
 
 @dataclass(frozen=True)
@@ -118,10 +115,9 @@ def _padded(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def _add(lines: list[Text], line: Text) -> None:
     """Add a line; of two readings of the same place in overlapping tiles the larger one, which isn't cut, stays."""
     for index, other in enumerate(lines):
-        width = min(line.box[2], other.box[2]) - max(line.box[0], other.box[0])
-        height = min(line.box[3], other.box[3]) - max(line.box[1], other.box[1])
-        areas = [(one.box[2] - one.box[0]) * one.height for one in (line, other)]
-        if width > 0 and height > 0 and width * height > 0.5 * min(areas):
+        areas = [area(one.box) for one in (line, other)]
+        shared = common(line.box, other.box)
+        if shared and shared > 0.5 * min(areas):
             if areas[0] > areas[1]:
                 lines[index] = line
             return

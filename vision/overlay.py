@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from dg_sglang.vision.ocr import Box
+    from dg_sglang.vision.geometry.boxes import Box
 
 _INK = ("#c2185b", "#1565c0", "#2e7d32", "#e65100", "#6a1b9a", "#00838f")
 

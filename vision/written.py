@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from dg_sglang.vision.asking import SeeingEngine, ask
 from dg_sglang.vision.charts.model import Axis, Chart, ChartKind, Point, Series
 from dg_sglang.vision.forms.model import Form, FormField
+from dg_sglang.vision.geometry.boxes import area, common
 from dg_sglang.vision.grid import GridBox, PixelBox, Tile, tiles
 from dg_sglang.vision.images import load_image
 from dg_sglang.vision.screens.model import Element, Role, Screen, State
@@ -165,7 +166,5 @@ def _same(one: Element, other: Element) -> bool:
     """Whether two tiles show the same element in their overlap."""
     if (one.role, one.text) != (other.role, other.text):
         return False
-    (left, top, right, bottom), (x0, y0, x1, y1) = one.box, other.box
-    common = max(0.0, min(right, x1) - max(left, x0)) * max(0.0, min(bottom, y1) - max(top, y0))
-    smaller = min((right - left) * (bottom - top), (x1 - x0) * (y1 - y0))
-    return common >= SAME * smaller if smaller else one.box == other.box
+    smaller = min(area(one.box), area(other.box))
+    return common(one.box, other.box) >= SAME * smaller if smaller else one.box == other.box

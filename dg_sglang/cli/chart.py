@@ -5,16 +5,12 @@ from pathlib import Path
 
 import click
 
-from dg_sglang.cli.overlay import check_overlay, overlay_option, save_overlay
-from dg_sglang.cli.shared import dump, eyes_option, json_option, load_eyes, url_option
+from dg_sglang.cli.picture import check_overlay, load_eyes, picture_options, save_overlay
+from dg_sglang.cli.shared import dump
 
 
 @click.command()
-@click.argument("image", type=click.Path(path_type=Path))
-@eyes_option
-@url_option
-@overlay_option
-@json_option
+@picture_options
 def chart(image: Path, model: str | None, url: str | None, overlay: Path | None, as_json: bool) -> None:
     """Read a bar, line, scatter or pie chart from IMAGE by its text and its pixels, or by a model that sees."""
     from dg_sglang.vision.charts import analyze_chart

@@ -18,9 +18,6 @@ model_option = click.option(
     "--model", default="nano", show_default=True, help='"nano" (bundled), a checkpoint folder, or a Hugging Face id.'
 )
 url_option = click.option("--url", help="Let the server there answer (dg-sglang serve) instead of loading a model.")
-eyes_option = click.option(
-    "--model", help="Let this checkpoint look at the picture instead: a folder, or a Hugging Face id."
-)
 seed_option = click.option("--seed", type=click.IntRange(min=0), help="Same seed, same result.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 SCHEMA_HELP = "invoice, receipt, a JSON Schema file, or module:Class of a pydantic model."
@@ -52,11 +49,6 @@ def load_engine(model: str, url: str | None) -> "Engine | SGLangEngine":
     hide_weight_bar()
     progress(f"loading {model}")
     return Engine.load(model)
-
-
-def load_eyes(model: str | None, url: str | None) -> "Engine | SGLangEngine | None":
-    """The engine that shall look at a picture; None where text recognition and geometry shall."""
-    return load_engine(model or "", url) if model or url else None
 
 
 def hide_weight_bar() -> None:

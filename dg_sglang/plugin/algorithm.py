@@ -13,11 +13,10 @@ from sglang.srt.dllm.algorithm.gemma4_renoise import Gemma4Renoise
 from sglang.srt.model_executor.cuda_graph_config import Backend, Phase, with_phase
 from torch import Tensor
 
-from dg_sglang import kernels
 from dg_sglang.plugin import GRAMMAR_BACKEND
 from dg_sglang.plugin.failures import fail
 from dg_sglang.plugin.service import Served, served_of
-from dg_sglang.sampler import denoise_step
+from dg_sglang.sampler import denoise_step, mean_embedding
 
 ALGORITHM = "Gemma4Renoise"
 """The name that `DllmConfig` demands for DiffusionGemma; `--dllm-algorithm` must say it."""
@@ -125,15 +124,12 @@ class CanvasRenoise(Gemma4Renoise):
     def _soft_embedding(self, conditioning: Tensor) -> Tensor:
         """The mean embedding under the softmax of `conditioning` [R, V], scaled as a token's is: [R, hidden].
 
-        Each rank sums over its own part of the vocabulary (upstream `_soft_embeddings`), normalised over all of it.
+        Each rank sums over its own part of the vocabulary, normalised over all of it.
         """
         table = self.embed_tokens
-        kernel = kernels.backend(conditioning.device)
-        ones = torch.ones(len(conditioning), device=conditioning.device)
-        log_norm = kernel.row_statistics(conditioning, ones).log_norm
         own = slice(table.shard_indices.org_vocab_start_index, table.shard_indices.org_vocab_end_index)
         weight = table.weight[: own.stop - own.start]
-        sums = kernel.soft_embedding(conditioning[:, own], ones, log_norm, None, None, weight)
+        sums = mean_embedding(conditioning, weight, own)
         if table.tp_size > 1:
             sums = tensor_model_parallel_all_reduce(sums)
         return cast("Tensor", sums.to(weight.dtype) * table.embed_scale.to(weight.dtype))

@@ -3,39 +3,18 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
+from odd_pictures import SIZES, noise
 from PIL import Image
-from tiny_checkpoint import SPECIAL_TOKENS, make_tiny_checkpoint
+from tiny_checkpoint import SPECIAL_TOKENS
 
 from dg_sglang import Engine
 from dg_sglang.image_features import ImageFeatures
 from dg_sglang.request import GenerationRequest
 
 BEGIN, SOFT, END = (SPECIAL_TOKENS.index(token) for token in ("<|image>", "<|image|>", "<image|>"))
-SIZES = [
-    *((1, 1), (1, 2), (2, 1), (7, 5), (16, 16), (17, 16), (31, 33), (47, 49), (48, 48), (49, 48), (64, 200), (99, 101)),
-    *((100, 3), (3, 100), (128, 96), (200, 50), (333, 111), (224, 224), (240, 320), (500, 20), (20, 500), (401, 399)),
-    *((1, 5000), (5000, 1)),
-    *((640, 480), (480, 640), (768, 90), (1000, 333), (1023, 1025), (5, 900), (900, 5), (1200, 800)),
-]
 BUDGETS = (70, 140, 280, 560, 1120)
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_tiny_checkpoint(tmp_path_factory.mktemp("images") / "tiny")
-
-
-@pytest.fixture(scope="module")
-def engine(checkpoint: Path) -> Engine:
-    return Engine.load(checkpoint, device="cpu")
-
-
-def picture(width: int, height: int, seed: int = 0) -> Image.Image:
-    values = np.random.default_rng((width, height, seed)).integers(0, 255, (height, width, 3), np.uint8)
-    return Image.fromarray(values)
 
 
 def upstream_count(image: Image.Image, budget: int) -> int:
@@ -47,7 +26,7 @@ def upstream_count(image: Image.Image, budget: int) -> int:
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_soft_tokens_are_upstreams_in_number_place_and_value(engine: Engine, size: tuple[int, int]) -> None:
-    image = picture(*size)
+    image = noise(*size)
     prompt = engine._chat.encode(GenerationRequest(prompt="what?", images=[image]), 304)
     count = upstream_count(image, 70)
     start = prompt.ids.index(BEGIN)
@@ -67,28 +46,28 @@ def test_soft_tokens_are_upstreams_in_number_place_and_value(engine: Engine, siz
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_every_budget_is_kept(engine: Engine, checkpoint: Path, tmp_path: Path, budget: int) -> None:
+def test_every_budget_is_kept(tiny_path: Path, tmp_path: Path, budget: int) -> None:
     import json
     import shutil
 
     from dg_sglang import checkpoint as checkpoints
 
-    folder = shutil.copytree(checkpoint, tmp_path / "copy")
+    folder = shutil.copytree(tiny_path, tmp_path / "copy")
     settings = json.loads((folder / "processor_config.json").read_text())
     settings["image_processor"]["max_soft_tokens"] = budget
     (folder / "processor_config.json").write_text(json.dumps(settings))
     processor: Any = checkpoints.load_image_processor(checkpoints.inspect(folder))
     for size in (*SIZES[::4], (1, 5000), (5000, 1)):
-        image = picture(*size)
+        image = noise(*size)
         count = int(processor(images=[image])["num_soft_tokens_per_image"][0])
         assert count == upstream_count(image, budget) <= budget
 
 
-def test_a_picture_seen_before_is_not_computed_again(checkpoint: Path) -> None:
-    engine = Engine.load(checkpoint, device="cpu")
+def test_a_picture_seen_before_is_not_computed_again(tiny_path: Path) -> None:
+    engine = Engine.load(tiny_path, device="cpu")
     passes = []
     engine._model.module.model.encoder.vision_tower.register_forward_hook(lambda *_: passes.append(1))
-    one, other = picture(60, 40), picture(60, 40, seed=1)
+    one, other = noise(60, 40), noise(60, 40, seed=1)
     settings = {"seed": 1, "max_new_tokens": 8}
     first = engine.generate("what?", images=[one], **settings)
     assert len(passes) == 1
@@ -101,7 +80,7 @@ def test_a_picture_seen_before_is_not_computed_again(checkpoint: Path) -> None:
 
 
 def test_the_order_of_pictures_is_kept(engine: Engine) -> None:
-    one, other = picture(60, 40), picture(200, 40, seed=1)
+    one, other = noise(60, 40), noise(200, 40, seed=1)
     alone = [_soft(engine, [image]) for image in (one, other)]
     together = _soft(engine, [other, one, other])
     assert torch.allclose(together, torch.cat([alone[1], alone[0], alone[1]]), atol=1e-5)
@@ -119,7 +98,7 @@ def test_the_cache_is_bounded(engine: Engine) -> None:
     encoder = engine._model.module.model.encoder
     pooling = engine._model.module.config.vision_config.pooling_kernel_size
     prompts = [
-        engine._chat.encode(GenerationRequest(prompt="?", images=[picture(60, 40, seed)]), 304) for seed in range(4)
+        engine._chat.encode(GenerationRequest(prompt="?", images=[noise(60, 40, seed)]), 304) for seed in range(4)
     ]
     size = 48 * 4 * prompts[0].ids.count(SOFT)
     features = ImageFeatures(encoder, pooling, max_bytes=2 * size)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dg_sglang.vision.ocr import Box
+from dg_sglang.vision.geometry.boxes import Box
 
 _CLEAR = 40  # levels in a channel that tell two colours apart
 

@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from dg_sglang.vision.geometry.boxes import inside, overlap
-from dg_sglang.vision.ocr import Box, Text
+from dg_sglang.vision.geometry.boxes import Box, inside, overlap
+from dg_sglang.vision.ocr import Text
 
 Pixels = NDArray[np.uint8]
 Mask = NDArray[np.bool_]

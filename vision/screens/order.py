@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dg_sglang.vision.geometry.boxes import inside
-from dg_sglang.vision.ocr import Box
+from dg_sglang.vision.geometry.boxes import area, inside
 from dg_sglang.vision.screens.model import Element
 
 _HOLDERS = ("box", "table", "image")
@@ -20,7 +19,7 @@ def in_order(elements: Sequence[Element]) -> list[Element]:
             for other, holder in enumerate(elements)
             if holder.role in _HOLDERS and other != index and _holds(holder, element)
         ]
-        parents[index] = min(holders, key=lambda other: _area(elements[other].box), default=None)
+        parents[index] = min(holders, key=lambda other: area(elements[other].box), default=None)
     ordered: list[Element] = []
 
     def place(parent: int | None, position: int | None) -> None:
@@ -36,7 +35,7 @@ def _holds(holder: Element, element: Element) -> bool:
     if holder.role == "table" and element.role != "cell":
         return False
     x, y = (element.box[0] + element.box[2]) / 2, (element.box[1] + element.box[3]) / 2
-    return inside((x, y, x, y), holder.box, 0.0) and _area(holder.box) > _area(element.box)
+    return inside((x, y, x, y), holder.box, 0.0) and area(holder.box) > area(element.box)
 
 
 def _sorted(indices: Sequence[int], elements: Sequence[Element]) -> list[int]:
@@ -61,7 +60,3 @@ def _cut(indices: Sequence[int], elements: Sequence[Element], axis: int) -> list
             parts[-1].append(index)
         end = max(end, high - slack)
     return parts
-
-
-def _area(box: Box) -> float:
-    return (box[2] - box[0]) * (box[3] - box[1])

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dg_sglang.vision.geometry.boxes import inside, overlap
+from dg_sglang.vision.geometry.boxes import Box, area, inside, overlap
 from dg_sglang.vision.geometry.ink import ink, is_underlined
 from dg_sglang.vision.geometry.lines import font_size, prepare
 from dg_sglang.vision.geometry.regions import Region, find_pictures, find_regions, smoothed
-from dg_sglang.vision.ocr import Box, Text
+from dg_sglang.vision.ocr import Text
 from dg_sglang.vision.screens.fields import Typical, read_field
 from dg_sglang.vision.screens.model import Element, Screen
 from dg_sglang.vision.screens.order import in_order
@@ -161,7 +161,7 @@ def _add_table(draft: _Draft, grid: Grid) -> None:
 def _read_boxes(draft: _Draft, regions: Sequence[Region]) -> None:
     """Add what the rectangles are, the smallest first, so that each text goes to the innermost one."""
     fields: list[Region] = []
-    for region in sorted(regions, key=lambda region: _area(region.box)):
+    for region in sorted(regions, key=lambda region: area(region.box)):
         holds_others = any(other is not region and inside(other.box, region.box) for other in regions)
         own = draft.free(region.box)
         if len(own) == 2 and len(draft.texts[own[1]].text) == 1:
@@ -232,7 +232,3 @@ def _add_pictures(draft: _Draft, pictures: Sequence[Box]) -> None:
             inner = [one for one in draft.elements if one.role == "box" and overlap(one.box, box) > 0.8]
             draft.elements = [one for one in draft.elements if one not in inner]
             _add(draft, "image", [], box)
-
-
-def _area(box: Box) -> float:
-    return (box[2] - box[0]) * (box[3] - box[1])

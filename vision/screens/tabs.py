@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dg_sglang.vision.geometry.boxes import Box
 from dg_sglang.vision.geometry.ink import crop, ink, strip_below
-from dg_sglang.vision.ocr import Box, Text
+from dg_sglang.vision.ocr import Text
 
 
 def find_tabs(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> dict[int, tuple[Box, bool]]:

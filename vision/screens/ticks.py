@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dg_sglang.vision.geometry.boxes import Box
 from dg_sglang.vision.geometry.ink import common, crop
-from dg_sglang.vision.ocr import Box
 
 _SAME = 48  # levels in a channel within which two colours are one
 _RING = 0.8  # share of the outline that has one colour

@@ -39,8 +39,7 @@ def read_table(image: object, *, engine: SeeingEngine | None = None, **settings:
 
     from dg_sglang.vision.geometry.lines import prepare
     from dg_sglang.vision.geometry.regions import find_regions, smoothed
-    from dg_sglang.vision.tables.find import find_grids
-    from dg_sglang.vision.tables.model import Cell, Table
+    from dg_sglang.vision.tables.find import as_table, find_grids
 
     flat = smoothed(straight.pixels)
     lines = prepare(flat, straight.texts)
@@ -48,24 +47,6 @@ def read_table(image: object, *, engine: SeeingEngine | None = None, **settings:
     if not grids:
         raise TableError("no table was found: neither cells with rules around them nor three rows that line up")
     grid = max(grids, key=lambda grid: len(grid.places))
-    cells = [
-        Cell(
-            text=" ".join(lines[index].text for index in place.texts),
-            row=place.row,
-            column=place.column,
-            row_span=place.rows,
-            column_span=place.columns,
-            box=straight.given_box(place.box),
-            confidence=min((lines[index].confidence for index in place.texts), default=None),
-        )
-        for place in grid.places
-    ]
     others = len(grids) - 1
-    return Table(
-        rows=max(cell.row + cell.row_span for cell in cells),
-        columns=max(cell.column + cell.column_span for cell in cells),
-        cells=cells,
-        box=straight.given_box(grid.box),
-        method="geometry",
-        warnings=[f"the largest of {others + 1} tables: crop the picture to read another one"] if others else [],
-    )
+    warnings = [f"the largest of {others + 1} tables: crop the picture to read another one"] if others else []
+    return as_table(grid, lines, straight.given_box, warnings=warnings)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from dg_sglang.vision.ocr import Box, Text
+from dg_sglang.vision.geometry.boxes import Box, area, around
+from dg_sglang.vision.ocr import Text
+from dg_sglang.vision.tables.model import Cell, Table
 
 _TOUCH = 5.0  # pixels between two cells of a ruled table
 _LEAST_ROWS = 3  # of a table without rules: two rows may line up by chance
@@ -38,6 +40,33 @@ class Grid:
         return {index for place in self.places for index in place.texts}
 
 
+def as_table(
+    grid: Grid, texts: Sequence[Text], given_box: Callable[[Box], Box] | None = None, *, warnings: Sequence[str] = ()
+) -> Table:
+    """The grid as a table. `given_box` converts a box to the place that the caller speaks of."""
+    place_of = given_box or (lambda box: box)
+    cells = [
+        Cell(
+            text=" ".join(texts[index].text for index in place.texts),
+            row=place.row,
+            column=place.column,
+            row_span=place.rows,
+            column_span=place.columns,
+            box=place_of(place.box),
+            confidence=min((texts[index].confidence for index in place.texts), default=None),
+        )
+        for place in grid.places
+    ]
+    return Table(
+        rows=max(cell.row + cell.row_span for cell in cells),
+        columns=max(cell.column + cell.column_span for cell in cells),
+        cells=cells,
+        box=place_of(grid.box),
+        method="geometry",
+        warnings=list(warnings),
+    )
+
+
 def find_grids(rectangles: Sequence[Box], texts: Sequence[Text]) -> list[Grid]:
     """All tables: ruled ones, and aligned lines that stand in the same rectangle or in rows of rectangles.
 
@@ -51,7 +80,7 @@ def find_grids(rectangles: Sequence[Box], texts: Sequence[Text]) -> list[Grid]:
     for index, text in enumerate(texts):
         if index not in taken:
             around = [box for box in rectangles if _within((text.x, text.y), box)]
-            home = min(around, key=_area, default=None)
+            home = min(around, key=area, default=None)
             homes.setdefault(striped.get(home, home) if home else None, []).append(index)
     for among in homes.values():
         grids += [replace(grid, box=_with_stripes(grid.box, stacks)) for grid in aligned_grids(texts, among=among)]
@@ -64,7 +93,7 @@ def _with_stripes(box: Box, stacks: Sequence[Sequence[Box]]) -> Box:
     for stack in stacks:
         rows = [row for row in stack if row[1] < y1 and row[3] > y0 and row[0] <= x0 + 3 and row[2] >= x1 - 3]
         if len(rows) > 1:
-            return _around([box, *rows])
+            return around([box, *rows])
     return box
 
 
@@ -84,7 +113,7 @@ def ruled_grids(rectangles: Sequence[Box], texts: Sequence[Text]) -> list[Grid]:
             places.append(Place(row, column, rows, columns, box, tuple(own)))
         taken = [(place.row, place.column) for place in places]
         if len(set(taken)) == len(taken) and sum(bool(place.texts) for place in places) >= 0.5 * len(places):
-            grids.append(Grid(_around(group), tuple(sorted(places, key=lambda place: (place.row, place.column)))))
+            grids.append(Grid(around(group), tuple(sorted(places, key=lambda place: (place.row, place.column)))))
     return grids
 
 
@@ -153,8 +182,8 @@ def _aligned(texts: Sequence[Text], rows: Sequence[Sequence[int]]) -> Grid | Non
         for position, column in enumerate(columns):
             own = tuple(sorted(set(row) & set(column), key=lambda index: texts[index].x))
             if own:
-                places.append(Place(number, position, 1, 1, _around([texts[index].box for index in own]), own))
-    return Grid(_around([place.box for place in places]), tuple(places))
+                places.append(Place(number, position, 1, 1, around([texts[index].box for index in own]), own))
+    return Grid(around([place.box for place in places]), tuple(places))
 
 
 def _lines_up(column: Sequence[Text]) -> bool:
@@ -200,15 +229,6 @@ def _span(low: float, high: float, edges: Sequence[float]) -> tuple[int, int]:
     """The first edge's index and how many begin before `high`."""
     first = min(range(len(edges)), key=lambda index: abs(edges[index] - low))
     return first, max(1, sum(low - _TOUCH <= edge < high - _TOUCH for edge in edges))
-
-
-def _around(boxes: Sequence[Box]) -> Box:
-    x0, y0, x1, y1 = zip(*boxes, strict=True)
-    return min(x0), min(y0), max(x1), max(y1)
-
-
-def _area(box: Box) -> float:
-    return (box[2] - box[0]) * (box[3] - box[1])
 
 
 def _middle(box: Box) -> tuple[float, float]:

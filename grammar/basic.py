@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from dg_sglang.errors import GrammarTooLargeError, InvalidSchemaError
-from dg_sglang.grammar.constraint import Constraint, checked_flag, checked_whitespace
+from dg_sglang.grammar.constraint import Constraint, checked_flag, checked_name, checked_whitespace
 from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.formats import compile_format
 from dg_sglang.grammar.json_schema import compile_schema
 from dg_sglang.grammar.json_value import WhitespacePolicy
 from dg_sglang.grammar.python_types import is_python_type, schema_of_type
 from dg_sglang.grammar.regex import compile_regex
+from dg_sglang.grammar.regex_syntax import pattern_text
 from dg_sglang.grammar.text import shown, utf8
 from dg_sglang.grammar.verbatim import VerbatimSource, compile_verbatim
 
@@ -92,9 +93,17 @@ class JsonObject(Constraint):
 
 @dataclass(frozen=True)
 class Regex(Constraint):
-    """Texts that a regular expression (ECMA-262) matches from beginning to end."""
+    """Texts that a regular expression (ECMA-262) matches from beginning to end.
+
+    Args:
+        pattern: the expression; a compiled `re.Pattern` becomes its text, with its flags in front: `(?i)…`.
+    """
 
     pattern: str
+
+    def __post_init__(self) -> None:
+        """Raises InvalidSchemaError for a compiled pattern of bytes."""
+        object.__setattr__(self, "pattern", pattern_text(self.pattern))
 
     def expression(self, table: Expressions, whitespace: WhitespacePolicy) -> Expression:
         """As `Constraint.expression`."""
@@ -144,16 +153,14 @@ class Verbatim(Constraint):
     def expression(self, table: Expressions, whitespace: WhitespacePolicy) -> Expression:
         """As `Constraint.expression`."""
         source, words = VerbatimSource.of(self.source), checked_flag("words", self.words)
-        for name, value in (("kind", self.kind), ("format", self.format)):
-            if not isinstance(value, str | None):
-                raise InvalidSchemaError(f"{name} must be a name or None, not {shown(value)}")
-        parts = [compile_verbatim(table, source, self.kind, words=words, spell=str.encode)]
+        kind, format_ = checked_name("kind", self.kind), checked_name("format", self.format)
+        parts = [compile_verbatim(table, source, kind, words=words, spell=str.encode)]
         if self.pattern is not None:
             parts.append(compile_regex(table, self.pattern))
-        if self.format is not None:
-            parts.append(compile_format(table, self.format, utf8))
-        if self.type is not None:
+        if format_ is not None:
+            parts.append(compile_format(table, format_, utf8))
+        if checked_name("type", self.type) is not None:
             if self.type not in ("integer", "number"):
-                raise InvalidSchemaError(f'type must be "integer", "number" or None, not {self.type!r}')
+                raise InvalidSchemaError(f'type must be "integer", "number" or None, not {shown(self.type)}')
             parts.append(JsonSchema({"type": self.type}).expression(table, whitespace))
         return table.intersection(parts)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dg_sglang.errors import GrammarError, UnsupportedSchemaError
+from dg_sglang.errors import GrammarError
 from dg_sglang.grammar.basic import Choice, JsonSchema, Regex
 from dg_sglang.grammar.constraint import Constraint
 from dg_sglang.grammar.outlines_types import constraint_of_term, is_outlines_term
@@ -18,7 +18,7 @@ def as_constraint(value: Any) -> Constraint:
 
     - a Constraint: itself;
     - a Literal or an Enum class: Choice, one of its values;
-    - a compiled `re.Pattern`: Regex (flags are refused);
+    - a compiled `re.Pattern`: Regex;
     - a dict, or any other Python type that pydantic knows, or a function: JsonSchema;
     - a type of the outlines package: what stands for it here.
 
@@ -30,7 +30,7 @@ def as_constraint(value: Any) -> Constraint:
     if is_outlines_term(value):
         return constraint_of_term(value)
     if isinstance(value, re.Pattern):
-        return _regex_of_pattern(value)
+        return Regex(value)
     if (texts := enumerated_texts(value)) is not None:
         return Choice(texts)
     is_own = isinstance(value, type) and issubclass(value, Constraint)
@@ -41,11 +41,3 @@ def as_constraint(value: Any) -> Constraint:
         "a constraint must be one of dg_sglang.grammar (JsonSchema, Regex, Choice, …), a JSON Schema as a dict, "
         f"or a Python type, not {what}"
     )
-
-
-def _regex_of_pattern(pattern: re.Pattern[Any]) -> Regex:
-    flags = re.RegexFlag(pattern.flags) & ~(re.ASCII | re.UNICODE)
-    if flags or isinstance(pattern.pattern, bytes):
-        what = f"its flags ({flags!r})" if flags else "a pattern of bytes"
-        raise UnsupportedSchemaError(f"{pattern!r}: {what} can't be enforced", pointer="", keyword="pattern")
-    return Regex(pattern.pattern)

@@ -69,7 +69,7 @@ def nested(constraint: Constraint, table: Expressions, whitespace: WhitespacePol
 def checked_whitespace(policy: WhitespacePolicy) -> WhitespacePolicy:
     """The policy itself. Raises GrammarError where there is no such policy."""
     if not isinstance(policy, str) or policy not in get_args(WhitespacePolicy):
-        raise GrammarError(f"whitespace must be one of {get_args(WhitespacePolicy)} or None, not {policy!r}")
+        raise GrammarError(f"whitespace must be one of {get_args(WhitespacePolicy)} or None, not {shown(policy)}")
     return policy
 
 
@@ -77,6 +77,13 @@ def checked_flag(name: str, value: Any) -> bool:
     """A flag itself. Raises InvalidSchemaError where it is neither True nor False."""
     if not isinstance(value, bool):
         raise InvalidSchemaError(f"{name} must be True or False, not {shown(value)}")
+    return value
+
+
+def checked_name(name: str, value: Any) -> str | None:
+    """An optional name itself. Raises InvalidSchemaError where it is neither a string nor None."""
+    if not isinstance(value, str | None):
+        raise InvalidSchemaError(f"{name} must be a name or None, not {shown(value)}")
     return value
 
 
@@ -141,7 +148,7 @@ def compile_constraint(constraint: Any, *, whitespace: WhitespacePolicy = "json"
     except RecursionError:
         raise GrammarTooLargeError("the constraint is nested too deeply") from None
     except UnicodeEncodeError as error:
-        raise InvalidSchemaError(f"{error.object!r} holds a lone surrogate, which no text can") from None
+        raise InvalidSchemaError(f"{shown(error.object)} holds a lone surrogate, which no text can") from None
     if empty:
         raise EmptyLanguageError(
             "no text satisfies the constraint (an empty enum, or bounds that contradict each other)"

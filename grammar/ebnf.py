@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dg_sglang.errors import EmptyLanguageError, GrammarError, InvalidSchemaError
-from dg_sglang.grammar.constraint import Constraint
+from dg_sglang.grammar.constraint import Constraint, checked_name
 from dg_sglang.grammar.ebnf_syntax import (
     Branch,
     Loop,
@@ -25,8 +25,8 @@ from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.json_value import WhitespacePolicy
 from dg_sglang.grammar.lark_syntax import parse_lark
 from dg_sglang.grammar.regex import compile_regex
-from dg_sglang.grammar.regex_syntax import Chars
-from dg_sglang.grammar.text import utf8
+from dg_sglang.grammar.regex_tree import Chars
+from dg_sglang.grammar.text import shown, utf8
 from dg_sglang.grammar.unicode_sets import with_case
 
 Dialect = Literal["gbnf", "lark"]
@@ -59,14 +59,16 @@ class Ebnf(Constraint):
         text = self.grammar
         if not isinstance(text, str):
             raise InvalidSchemaError(f"a grammar must be a string, not {type(text).__name__}")
-        dialect = self.dialect or ("lark" if _LARK.match(text) else "gbnf")
+        dialect = checked_name("dialect", self.dialect)
+        if dialect is None:
+            dialect = "lark" if _LARK.match(text) else "gbnf"
         if dialect not in _ROOTS:
-            raise GrammarError(f"dialect must be one of {tuple(_ROOTS)} or None, not {dialect!r}")
-        root = self.root or _ROOTS[dialect]
+            raise GrammarError(f"dialect must be one of {tuple(_ROOTS)} or None, not {shown(dialect)}")
+        root = _ROOTS[dialect] if checked_name("root", self.root) is None else self.root
         rules = parse_lark(text, root) if dialect == "lark" else parse_gbnf(text)
         if root not in rules:
             known = ", ".join(rules) or "none at all"
-            raise InvalidSchemaError(f"the grammar has no rule {root!r} to start from; its rules: {known}")
+            raise InvalidSchemaError(f"the grammar has no rule {shown(root)} to start from; its rules: {known}")
         return _Compiler(table, text, rules).compile(root)
 
 
@@ -224,7 +226,7 @@ class _Compiler:
         if isinstance(node, Chars):
             return utf8(table, node.ranges)
         if isinstance(node, Pattern):
-            return compile_regex(table, node.pattern, ignore_case="i" in node.flags, dot_all="s" in node.flags)
+            return compile_regex(table, node.pattern, node.flags)
         if not node.ignore_case:
             return table.literal(node.text.encode())
         return table.concat(*(utf8(table, with_case([(ord(char), ord(char))])) for char in node.text))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
-from dg_sglang.grammar.regex_syntax import Chars
+from dg_sglang.grammar.regex_tree import Chars
 from dg_sglang.grammar.text import complement_ranges, normalise_ranges
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dg_sglang.errors import UnsupportedSchemaError
 from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.regex import Spelling, compile_search
-from dg_sglang.grammar.text import json_spelling
+from dg_sglang.grammar.text import json_spelling, shown
 
 _HOUR_MINUTE = r"(?:[01]\d|2[0-3]):[0-5]\d"
 # A leap second ends a day of UTC (RFC 3339, section 5.7), so it is written as UTC only.
@@ -111,7 +111,7 @@ def compile_format(table: Expressions, name: str, spelling: Spelling = json_spel
         separator = table.byte_set(1 << ord("T") | 1 << ord("t"))
         return table.concat(_date(table), separator, _matched(table, _TIME, spelling))
     if name not in PATTERNS:
-        raise UnsupportedSchemaError(f"the format {name!r} is not supported", pointer="", keyword="format")
+        raise UnsupportedSchemaError(f"the format {shown(name)} is not supported", pointer="", keyword="format")
     return _matched(table, PATTERNS[name], spelling)
 
 

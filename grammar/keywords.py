@@ -36,8 +36,8 @@ ENFORCED: dict[str, Keyword] = {
     "maxLength": Keyword("count", "code points, counted in the automaton"),
     "pattern": Keyword(
         "string",
-        "ECMA-262, searched for anywhere; anchors, look-ahead, word boundaries, Unicode categories",
-        "backreferences, flags, look-behind over several characters",
+        "ECMA-262, searched for anywhere; anchors, look-ahead, word boundaries, Unicode categories, flags as `(?i)`",
+        "backreferences, look-behind over several characters",
     ),
     "format": Keyword(
         "string", "the formats below, over the whole string", "not regular; unknown, in the closed world"

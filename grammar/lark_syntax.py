@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from dg_sglang.grammar.ebnf_syntax import Branch, Loop, Name, Node, Pattern, Rule, Scanner, Sequence, Text, add_rule
-from dg_sglang.grammar.regex_syntax import Chars
+from dg_sglang.grammar.regex_tree import Chars
 
 _DECIMAL = r"(?:[0-9]+\.[0-9]*|\.[0-9]+)"
 _FLOAT = rf"(?:[0-9]+[eE][+-]?[0-9]+|{_DECIMAL}(?:[eE][+-]?[0-9]+)?)"
@@ -172,9 +172,9 @@ class _LarkParser:
             if found is None:
                 raise scanner.fail("the regular expression isn't closed", start)
             scanner.at = found.end()
-            if unknown := set(found[2]) - set("isu"):
+            if unknown := set(found[2]) - set("imsux"):
                 raise scanner.unsupported(f"the flag {min(unknown)!r} of the regular expression", start)
-            return Pattern(found[1].replace("\\/", "/"), found[2])
+            return Pattern(found[1].replace("\\/", "/"), found[2].replace("u", ""))
         for bracket, closing in ("()", "[]"):
             if scanner.take(bracket):
                 body = self.branch()

@@ -13,6 +13,7 @@ from dg_sglang.grammar.constraint import Constraint, nested
 from dg_sglang.grammar.ebnf import Ebnf
 from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.json_value import WhitespacePolicy
+from dg_sglang.grammar.text import shown
 
 
 def is_outlines_term(value: Any) -> bool:
@@ -30,7 +31,7 @@ def constraint_of_term(term: Any) -> Constraint:
     dsl = sys.modules["outlines.types.dsl"]
     if isinstance(term, dsl.JsonSchema):
         if term.whitespace_pattern not in (None, ""):
-            message = f"the white-space pattern {term.whitespace_pattern!r} is not supported: None or '' are"
+            message = f"the white-space pattern {shown(term.whitespace_pattern)} is not supported: None or '' are"
             raise UnsupportedSchemaError(message, pointer="", keyword="whitespace_pattern")
         return JsonSchema(term.schema, whitespace=None if term.whitespace_pattern is None else "compact")
     if isinstance(term, dsl.CFG):

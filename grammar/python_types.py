@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
 from dg_sglang.errors import InvalidSchemaError
+from dg_sglang.grammar.text import shown
 
 
 def is_python_type(value: Any) -> bool:
@@ -35,7 +36,7 @@ def schema_of_type(value: Any) -> Any:
             return value.model_json_schema()
         return TypeAdapter(value).json_schema()
     except Exception as error:  # pydantic's own errors, and whatever the type's hooks raise
-        name = getattr(value, "__name__", None) or repr(value)
+        name = getattr(value, "__name__", None) or shown(value)
         raise InvalidSchemaError(f"{name} has no JSON Schema: {error}") from error
 
 
@@ -55,5 +56,5 @@ def enumerated_texts(value: Any) -> list[str] | None:
     values = [one.value if isinstance(one, Enum) else one for one in members]
     for one in values:
         if one is not None and not isinstance(one, str | int | float):
-            raise InvalidSchemaError(f"{value!r} holds {one!r}, which is no text, number, boolean or None")
+            raise InvalidSchemaError(f"{shown(value)} holds {shown(one)}, which is no text, number, boolean or None")
     return [one if isinstance(one, str) else json.dumps(one) for one in values]

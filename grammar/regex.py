@@ -12,8 +12,9 @@ from collections.abc import Callable
 from functools import reduce
 
 from dg_sglang.grammar.expression import Expression, Expressions
-from dg_sglang.grammar.regex_syntax import Boundary, Branch, Chars, Edge, Look, Loop, Node, Sequence, unsupported
 from dg_sglang.grammar.regex_syntax import parse as parse_regex
+from dg_sglang.grammar.regex_syntax import unsupported
+from dg_sglang.grammar.regex_tree import Boundary, Branch, Chars, Edge, Look, Loop, Node, Sequence
 from dg_sglang.grammar.text import Ranges, complement_ranges, intersect_ranges, utf8
 from dg_sglang.grammar.unicode_sets import WORD
 
@@ -25,12 +26,12 @@ Spelling = Callable[[Expressions, Ranges], Expression]
 Contexts = tuple[Expression, ...]  # what may follow, by context: the start of the text, then each block
 
 
-def compile_regex(table: Expressions, pattern: str, *, ignore_case: bool = False, dot_all: bool = False) -> Expression:
-    """The texts that `pattern` matches from beginning to end, as UTF-8.
+def compile_regex(table: Expressions, pattern: str, flags: str = "") -> Expression:
+    """The texts that `pattern` matches from beginning to end, as UTF-8; `flags` as in `(?i)`.
 
     Raises InvalidSchemaError when the pattern is malformed, UnsupportedSchemaError when it uses what isn't regular.
     """
-    return _Compiler(table, pattern, utf8, ignore_case=ignore_case, dot_all=dot_all).whole()
+    return _Compiler(table, pattern, utf8, flags).whole()
 
 
 def compile_search(table: Expressions, pattern: str, spelling: Spelling) -> Expression:
@@ -39,20 +40,12 @@ def compile_search(table: Expressions, pattern: str, spelling: Spelling) -> Expr
 
 
 class _Compiler:
-    def __init__(
-        self,
-        table: Expressions,
-        pattern: str,
-        spelling: Spelling,
-        *,
-        ignore_case: bool = False,
-        dot_all: bool = False,
-    ) -> None:
+    def __init__(self, table: Expressions, pattern: str, spelling: Spelling, flags: str = "") -> None:
         self.table = table
         self.pattern = pattern
         self.spelling = spelling
         self.spelled: dict[Ranges, Expression] = {}
-        self.tree = parse_regex(pattern, ignore_case=ignore_case, dot_all=dot_all)
+        self.tree = parse_regex(pattern, flags)
         self.blocks = self.partition()
 
     def whole(self) -> Expression:

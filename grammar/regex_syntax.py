@@ -1,86 +1,49 @@
-r"""The syntax of ECMA-262 regular expressions (`u` mode, as JSON Schema wants), as a tree.
+r"""The syntax of ECMA-262 regular expressions (`u` mode, as JSON Schema wants), read into a tree.
 
-Also read, because patterns written for Python use them: `\A`, `\Z`, `(?P<name>…)`. `\d`, `\w` are ASCII.
+Also read, because patterns written for Python use them: `\A`, `\Z`, `(?P<name>…)`, `(?#…)`, and the flags i, s, m, x
+and a: `(?i)` for the rest of a group, `(?i:…)` and `(?-i:…)` for a group of its own. `\d`, `\w` are ASCII.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from typing import Any
 
 from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
+from dg_sglang.grammar.regex_tree import Boundary, Branch, Chars, Edge, Look, Loop, Node, Sequence
 from dg_sglang.grammar.text import MAX_CODE_POINT, Ranges, complement_ranges, normalise_ranges, shown
 from dg_sglang.grammar.unicode_sets import DIGIT, LINE_ENDS, SPACE, WORD, property_ranges, with_case
 
 _CLASSES = {"d": DIGIT, "w": WORD, "s": SPACE}
 _CONTROLS = {"t": 0x09, "n": 0x0A, "v": 0x0B, "f": 0x0C, "r": 0x0D, "a": 0x07, "0": 0x00}
 _HEX = "0123456789abcdefABCDEF"
+_FLAGS = re.compile(r"([aimsx]*)(?:-([imsx]+))?([:)])")
+_PYTHON_FLAGS = {"a": re.ASCII, "i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
+_WITHIN_LINE = Chars(tuple(complement_ranges(LINE_ENDS)))
 
 
-@dataclass(frozen=True)
-class Chars:
-    """One code point out of `ranges`."""
+def pattern_text(pattern: Any) -> Any:
+    """A compiled pattern as text, its flags in front, `(?i)…`; anything else as it is.
 
-    ranges: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
-class Sequence:
-    """The parts one after the other."""
-
-    parts: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class Branch:
-    """One of the options."""
-
-    options: tuple[Node, ...]
+    Raises InvalidSchemaError for a pattern of bytes.
+    """
+    if not isinstance(pattern, re.Pattern):
+        return pattern
+    if isinstance(pattern.pattern, bytes):
+        raise InvalidSchemaError(f"a regular expression must be a string, not {shown(pattern)}")
+    letters = "".join(letter for letter, flag in _PYTHON_FLAGS.items() if pattern.flags & flag)
+    return f"(?{letters}){pattern.pattern}" if letters else pattern.pattern
 
 
-@dataclass(frozen=True)
-class Loop:
-    """`body` between `low` and `high` times (None: without bound)."""
+def parse(pattern: str, flags: str = "") -> Node:
+    """The tree of `pattern`, with the flags i, s, m, x or a that hold for all of it.
 
-    body: Node
-    low: int
-    high: int | None
-
-
-@dataclass(frozen=True)
-class Edge:
-    """The beginning (`start`) or the end of the text."""
-
-    start: bool
-
-
-@dataclass(frozen=True)
-class Boundary:
-    r"""A word boundary, `\b`, or (not `holds`) its opposite."""
-
-    holds: bool
-
-
-@dataclass(frozen=True)
-class Look:
-    """Look-ahead or look-behind; `holds` is false for the negative forms."""
-
-    body: Node
-    ahead: bool
-    holds: bool
-
-
-Node = Chars | Sequence | Branch | Loop | Edge | Boundary | Look
-
-
-def parse(pattern: str, *, ignore_case: bool = False, dot_all: bool = False) -> Node:
-    """The tree of `pattern`; the flags are those that other notations write beside it.
-
-    Raises InvalidSchemaError when it is malformed, UnsupportedSchemaError for flags, backreferences and the like.
+    Raises InvalidSchemaError when it is malformed, UnsupportedSchemaError for backreferences and the like.
     """
     if not isinstance(pattern, str):
         raise InvalidSchemaError(f"a regular expression must be a string, not {type(pattern).__name__}")
     try:
-        return _Parser(pattern, ignore_case=ignore_case, dot_all=dot_all).whole()
+        return _Parser(pattern, frozenset(flags)).whole()
     except (ValueError, IndexError, OverflowError) as error:
         if isinstance(error, InvalidSchemaError | UnsupportedSchemaError):
             raise
@@ -94,10 +57,9 @@ def unsupported(what: str, pattern: str) -> UnsupportedSchemaError:
 
 
 class _Parser:
-    def __init__(self, pattern: str, *, ignore_case: bool, dot_all: bool) -> None:
+    def __init__(self, pattern: str, flags: frozenset[str]) -> None:
         self.pattern = pattern
-        self.ignore_case = ignore_case
-        self.dot_all = dot_all
+        self.flags = flags  # where the parser is now
         self.at = 0
 
     def whole(self) -> Node:
@@ -128,11 +90,25 @@ class _Parser:
 
     def sequence(self) -> Node:
         parts: list[Node] = []
+        self.skip()
         while self.at < len(self.pattern) and not self.peek("|") and not self.peek(")"):
             parts.append(self.loop(self.atom()))
+            self.skip()
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
+    def skip(self) -> None:
+        """White space and comments, where x is on."""
+        while "x" in self.flags and self.at < len(self.pattern):
+            if self.peek("#"):
+                end = self.pattern.find("\n", self.at)
+                self.at = len(self.pattern) if end < 0 else end
+            elif self.pattern[self.at] in " \t\n\r\v\f":
+                self.at += 1
+            else:
+                return
+
     def loop(self, body: Node) -> Node:
+        self.skip()
         bounds = self.quantifier()
         if bounds is None:
             return body
@@ -170,20 +146,23 @@ class _Parser:
         if char == "[":
             return Chars(tuple(self.char_class()))
         if char == ".":
-            return Chars(tuple(complement_ranges(() if self.dot_all else LINE_ENDS)))
+            return Chars(tuple(complement_ranges(()))) if "s" in self.flags else _WITHIN_LINE
         if char in "^$":
+            if "m" in self.flags:  # nothing of the same line before it, or behind it
+                return Look(_WITHIN_LINE, ahead=char == "$", holds=False)
             return Edge(char == "^")
         if char == "\\":
             return self.escape()
         if char in "*+?":
             raise ValueError(f"nothing to repeat at {self.at - 1}")
-        return self.chars([(ord(char), ord(char))])
+        return Chars(tuple(self.cased([(ord(char), ord(char))])))
 
-    def chars(self, ranges: Ranges) -> Chars:
-        return Chars(tuple(with_case(ranges) if self.ignore_case else ranges))
+    def cased(self, ranges: Ranges) -> Ranges:
+        """The code points of `ranges`, and their other cases where i is on."""
+        return with_case(ranges, ascii_only="a" in self.flags) if "i" in self.flags else ranges
 
     def group(self) -> Node:
-        look = None
+        look, outer = None, self.flags
         if self.take("?"):
             for mark, ahead, holds in (("=", 1, 1), ("!", 1, 0), ("<=", 0, 1), ("<!", 0, 0)):
                 if self.take(mark):
@@ -203,14 +182,24 @@ class _Parser:
                     while self.next() != ")":
                         pass
                     return Sequence(())
-                elif not self.take(":"):
-                    if self.next() in "aiLmsux-":
-                        raise unsupported("flags such as (?i)", self.pattern)
-                    raise ValueError(f"unknown group at {self.at}")
+                elif not self.take(":") and self.set_flags():
+                    return Sequence(())
         body = self.branch()
         if not self.take(")"):
             raise ValueError("a group isn't closed")
+        self.flags = outer
         return body if look is None else Look(body, *look)
+
+    def set_flags(self) -> bool:
+        """Read the flags of a group; whether they hold for the rest of the group around it."""
+        found = _FLAGS.match(self.pattern, self.at)
+        if found is None:
+            if self.next() in "Lu":
+                raise unsupported("the flags L and u", self.pattern)
+            raise ValueError(f"unknown group at {self.at - 1}")
+        self.at = found.end()
+        self.flags = self.flags.union(found[1]).difference(found[2] or "")
+        return found[3] == ")"
 
     def escape(self) -> Node:
         char = self.next()
@@ -220,19 +209,21 @@ class _Parser:
             return Edge(char == "A")
         if char == "k" or (char.isdigit() and char != "0"):
             raise unsupported("a backreference", self.pattern)
-        return self.chars(self.escaped(char))
+        ranges = self.escaped(char)
+        return Chars(tuple(ranges if char in "dDwWsSpP" else self.cased(ranges)))
 
     def escaped(self, char: str) -> Ranges:
-        """The code points of an escape whose first character has been read."""
+        """The code points of an escape whose first character has been read; of a class, all cases."""
         if char.lower() in _CLASSES:
-            ranges = _CLASSES[char.lower()]
+            ranges = self.cased(_CLASSES[char.lower()])
             return ranges if char.islower() else complement_ranges(ranges)
         if char in "pP":
             if not self.take("{"):
                 raise ValueError(f"\\{char} needs {{…}}")
             end = self.pattern.index("}", self.at)
             name, self.at = self.pattern[self.at : end], end + 1
-            return property_ranges(name) if char == "p" else complement_ranges(property_ranges(name))
+            ranges = self.cased(property_ranges(name))
+            return ranges if char == "p" else complement_ranges(ranges)
         if char in _CONTROLS:
             code = _CONTROLS[char]
         elif char == "c":
@@ -282,15 +273,14 @@ class _Parser:
             if self.peek("-") and not self.peek("-]"):
                 self.at += 1
                 right = self.class_atom()
-                if len(left) == len(right) == 1 and left[0][0] == left[0][1] and right[0][0] == right[0][1]:
+                if _is_single(left) and _is_single(right):
                     if left[0][0] > right[0][0]:
                         raise ValueError("a range out of order")
-                    left = [(left[0][0], right[0][0])]
-                else:  # [\w-.]: the hyphen stands for itself
-                    left = [*left, (0x2D, 0x2D), *right]
-            ranges.extend(left)
-        cased = with_case(ranges) if self.ignore_case else normalise_ranges(ranges)
-        return complement_ranges(cased) if negated else cased
+                    ranges += self.cased([(left[0][0], right[0][0])])
+                    continue
+                ranges += [(0x2D, 0x2D), *(self.cased(right) if _is_single(right) else right)]  # [\w-.]: a hyphen
+            ranges += self.cased(left) if _is_single(left) else left
+        return complement_ranges(ranges) if negated else normalise_ranges(ranges)
 
     def class_atom(self) -> Ranges:
         char = self.next()
@@ -302,3 +292,7 @@ class _Parser:
         if char.isdigit() and char != "0":
             raise unsupported("a backreference", self.pattern)
         return self.escaped(char)
+
+
+def _is_single(ranges: Ranges) -> bool:
+    return len(ranges) == 1 and ranges[0][0] == ranges[0][1]

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
 from dg_sglang.grammar.keywords import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
+from dg_sglang.grammar.text import shown
 
 
 class Subschema:
@@ -69,13 +70,13 @@ class SchemaDocument:
         url = at.base + reference if reference.startswith("#") else urljoin(at.base, reference)
         resource_url, fragment = urldefrag(url)
         if keyword == "$dynamicRef" and len(self.dynamic.get(fragment, ())) > 1:
-            message = f"{reference!r} depends on the path by which it is reached"
+            message = f"{shown(reference)} depends on the path by which it is reached"
             raise UnsupportedSchemaError(message, pointer=at.pointer, keyword=keyword)
         if f"{resource_url}#{fragment}" in self.anchors:
             return self.anchors[f"{resource_url}#{fragment}"]
         resource = self.resources.get(resource_url)
         if resource is None:
-            message = f"only references inside the document are supported, not {reference!r}"
+            message = f"only references inside the document are supported, not {shown(reference)}"
             raise UnsupportedSchemaError(message, pointer=at.pointer, keyword=keyword)
         place = resource
         try:
@@ -85,7 +86,7 @@ class SchemaDocument:
                 step = unquote(raw).replace("~1", "/").replace("~0", "~")
                 place = self.child(place, int(step) if isinstance(place.value, list) else step)
         except (KeyError, IndexError, ValueError, TypeError):
-            raise InvalidSchemaError(f"the reference {reference!r} points nowhere", pointer=at.pointer) from None
+            raise InvalidSchemaError(f"the reference {shown(reference)} points nowhere", pointer=at.pointer) from None
         return place
 
     def _register(self, place: Subschema) -> None:

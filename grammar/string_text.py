@@ -10,7 +10,7 @@ from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.formats import compile_format
 from dg_sglang.grammar.regex import compile_search
 from dg_sglang.grammar.rules import Atom, StringRule
-from dg_sglang.grammar.text import complement_ranges, json_body, json_character, json_spelling
+from dg_sglang.grammar.text import complement_ranges, json_body, json_character, json_spelling, shown
 from dg_sglang.grammar.verbatim import VerbatimSource, compile_verbatim
 
 
@@ -65,8 +65,8 @@ class StringTexts:
             return compile_format(self.table, atom.argument)
         name, kind, words = atom.argument
         if name not in self.sources:
-            known = f"sources={{{name!r}: VerbatimSource(…)}}"
-            raise InvalidSchemaError(f"there is no source {name!r}; pass {known}", pointer=atom.pointer)
+            known = f"sources={{{shown(name)}: VerbatimSource(…)}}"
+            raise InvalidSchemaError(f"there is no source {shown(name)}; pass {known}", pointer=atom.pointer)
         return compile_verbatim(self.table, self.sources[name], kind, words=words)
 
     def contains(self, rule: StringRule, text: str) -> bool:

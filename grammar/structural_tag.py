@@ -15,6 +15,7 @@ from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.free_text import free_text, one_of
 from dg_sglang.grammar.json_value import WhitespacePolicy
 from dg_sglang.grammar.keywords import is_count
+from dg_sglang.grammar.text import shown
 
 _OF_TOKENS = ("token", "exclude_token", "any_tokens", "token_triggered_tags", "token_dispatch")
 _TYPES: dict[type, str] = {str: "a string", list: "a list", bool: "true or false"}
@@ -115,11 +116,11 @@ class _Compiler:
             raise _unsupported("JSON arguments written as XML are not supported", pointer, kind)
         if kind not in self.kinds:
             known = ", ".join(self.kinds)
-            raise InvalidSchemaError(f"there is no format {kind!r}; the formats are {known}", pointer=pointer)
+            raise InvalidSchemaError(f"there is no format {shown(kind)}; the formats are {known}", pointer=pointer)
         compiled, keys = self.kinds[kind]
         for key in value:
             if key not in ("type", *keys):
-                raise InvalidSchemaError(f"the format {kind!r} has no {key!r}", pointer=pointer)
+                raise InvalidSchemaError(f"the format {kind!r} has no {shown(key)}", pointer=pointer)
         return compiled(value, pointer, ends)
 
     def legacy(self, value: Mapping[str, Any]) -> Expression:
@@ -140,7 +141,7 @@ class _Compiler:
     def json_schema(self, value: Mapping[str, Any], pointer: str, ends: Sequence[str]) -> Expression:
         for keyword, plain in (("style", "json"), ("any_order", False), ("max_whitespace_cnt", None)):
             if value.get(keyword, plain) != plain:
-                raise _unsupported(f"{keyword}={value[keyword]!r} is not supported", pointer, keyword)
+                raise _unsupported(f"{keyword}={shown(value[keyword])} is not supported", pointer, keyword)
         schema = value.get("json_schema")
         # A tool without parameters may have none: SGLang then allows any JSON.
         return self.nested(JsonSchema({} if schema is None else schema), f"{pointer}/json_schema", ends)
@@ -163,7 +164,7 @@ class _Compiler:
             )
         limit = value.get("max_chars")
         if limit is not None and not is_count(limit):
-            raise InvalidSchemaError(f"max_chars must be a non-negative integer, not {limit!r}", pointer=pointer)
+            raise InvalidSchemaError(f"max_chars must be a non-negative integer, not {shown(limit)}", pointer=pointer)
         excludes = _strings(value, "excludes", pointer)
         return free_text(self.table, excludes=excludes, ends=ends, limit=None if limit is None else int(limit))
 
@@ -194,7 +195,9 @@ class _Compiler:
         if value["type"] == "repeat":
             low, high = value.get("min"), value.get("max")
             if not is_count(low) or not (high == -1 or (is_count(high) and low <= high)):
-                message = f"min and max must be counts in order, max -1 for no bound, not {low!r} and {high!r}"
+                message = (
+                    f"min and max must be counts in order, max -1 for no bound, not {shown(low)} and {shown(high)}"
+                )
                 raise InvalidSchemaError(message, pointer=pointer)
         content = self.format(value.get("content"), f"{pointer}/content")
         return self.table.concat(
@@ -254,7 +257,7 @@ class _Compiler:
         for tag in tags:
             found = [trigger for trigger in triggers if tag.begin.startswith(trigger)]
             if len(found) != 1:
-                message = f"exactly one trigger must begin {tag.begin!r}, not {len(found)} of {triggers}"
+                message = f"exactly one trigger must begin {shown(tag.begin)}, not {len(found)} of {shown(triggers)}"
                 raise InvalidSchemaError(message, pointer=tag.pointer)
             rest = self.table.literal(tag.begin[len(found[0]) :].encode())
             regions.append((found[0], self.table.concat(rest, tag.rest)))
@@ -290,7 +293,7 @@ def _get(value: Mapping[str, Any], key: str, kind: type, pointer: str) -> Any:
     """A value of the right type; flags may be missing."""
     found = value.get(key, False if kind is bool else None)
     if not isinstance(found, kind):
-        raise InvalidSchemaError(f"{key} must be {_TYPES[kind]}, not {found!r}", pointer=pointer)
+        raise InvalidSchemaError(f"{key} must be {_TYPES[kind]}, not {shown(found)}", pointer=pointer)
     return found
 
 
@@ -304,5 +307,7 @@ def _filled(value: Mapping[str, Any], key: str, pointer: str) -> Sequence[Any]:
 def _strings(value: Mapping[str, Any], key: str, pointer: str) -> list[str]:
     found = value.get(key, [])
     if not isinstance(found, list) or not all(isinstance(one, str) and one for one in found):
-        raise InvalidSchemaError(f"{key} must be a list of strings that aren't empty, not {found!r}", pointer=pointer)
+        raise InvalidSchemaError(
+            f"{key} must be a list of strings that aren't empty, not {shown(found)}", pointer=pointer
+        )
     return found

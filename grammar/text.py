@@ -109,8 +109,8 @@ def shown(value: Any) -> str:
     """A value as messages show it: shortened, whatever it is."""
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # an integer of more digits than Python writes; what holds itself
-        text = f"{type(value).__name__} too long to show"
+    except Exception:  # an integer of more digits than Python writes; nested too deeply; a repr of its own that fails
+        text = f"{type(value).__name__} that can't be shown"
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 

@@ -162,7 +162,7 @@ class TypeKeywords:
         if name in formats.STANDARD:
             return True
         if name in formats.NOT_REGULAR or not (self.open_world or name in formats.ANNOTATIONS):
-            message = f"the format {name!r} is not supported"
+            message = f"the format {shown(name)} is not supported"
             raise UnsupportedSchemaError(message, pointer=schema.pointer, keyword="format")
         self.report[schema.pointer, "format"] = f"annotation (no such format: {name})"
         return False

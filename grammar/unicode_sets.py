@@ -6,7 +6,7 @@ import unicodedata
 from functools import cache
 
 from dg_sglang.errors import UnsupportedSchemaError
-from dg_sglang.grammar.text import MAX_CODE_POINT, Ranges, normalise_ranges
+from dg_sglang.grammar.text import MAX_CODE_POINT, Ranges, normalise_ranges, shown
 
 DIGIT: Ranges = ((0x30, 0x39),)
 WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
@@ -49,15 +49,17 @@ def property_ranges(name: str) -> Ranges:
     if not key and value in _BINARY:
         return _BINARY[value]
     if key not in ("", "General_Category", "gc") or value not in _categories():
-        message = f"the Unicode property {name!r} is not supported; name a general category, as in \\p{{L}}"
+        message = f"the Unicode property {shown(name)} is not supported; name a general category, as in \\p{{L}}"
         raise UnsupportedSchemaError(message, pointer="", keyword="pattern")
     return _categories()[value]
 
 
-def with_case(ranges: Ranges) -> list[tuple[int, int]]:
+def with_case(ranges: Ranges, *, ascii_only: bool = False) -> list[tuple[int, int]]:
     """The code points of `ranges` and their other cases: single characters whose case folding agrees."""
     found = list(ranges)
     for group in _cases():
+        if ascii_only:
+            group = [code for code in group if code < 0x80]
         if any(first <= code <= last for code in group for first, last in ranges):
             found += ((code, code) for code in group)
     return normalise_ranges(found)

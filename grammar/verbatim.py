@@ -175,7 +175,7 @@ def compile_verbatim(
     if kind is not None:
         if kind not in source.spans:
             known = ", ".join(map(repr, source.spans)) or "none"
-            raise InvalidSchemaError(f"the source has no spans of kind {kind!r}; its kinds: {known}")
+            raise InvalidSchemaError(f"the source has no spans of kind {shown(kind)}; its kinds: {known}")
         pieces = dict.fromkeys(collapse(span) for span in source.spans[kind])
         return table.union([table.literal(spell(piece)) for piece in pieces if piece])
     automaton = PieceAutomaton(source.segments(), words=words, spell=spell)

@@ -92,22 +92,81 @@ def test_whole_texts_with_assertions_agree_with_python(pattern, texts):
             assert grammar.accepts(text) == bool(re.fullmatch(pattern, text, re.ASCII)), (pattern, text)
 
 
-CASED = st.sampled_from(["a", "B", "[^a]", "[a-c]", "é", "ß", "ſ", "K", r"\w", ".", r"\x41", "σ"])
+PYTHON_FLAGS = {"a": re.ASCII, "i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
+CASED = st.sampled_from(
+    [
+        "a",
+        "B",
+        "[^a]",
+        "[a-c]",
+        "é",
+        "ß",
+        "ſ",
+        "K",
+        "(?i:b)",
+        "(?-i:b)",
+        "(?s:.)",
+        "(?m:$)",
+        "(?:^|x)",
+        "$",
+        "^",
+        ".",
+        r"\w",
+        r"\W",
+        r"[\W]",
+        r"\x41",
+        "σ",
+        "\n",
+        " ",
+        "# x\n",
+        "[ ]",
+        "a +",
+    ]
+)
 
 
 @given(
     st.lists(CASED, min_size=1, max_size=3).map("".join),
-    st.lists(st.text("aAbBéÉßẞſsSKk\nσςΣ", max_size=3), min_size=5, max_size=10),
-    st.booleans(),
+    st.lists(st.text("aAbBéÉßẞſsSKk\nσςΣ x#", max_size=3), min_size=5, max_size=10),
+    st.sets(st.sampled_from(sorted(PYTHON_FLAGS))).map(sorted).map("".join),
 )
-@settings(max_examples=200, deadline=None)
-def test_flags_agree_with_python(pattern, texts, dot_all):
-    table = Expressions()
-    node = compile_regex(table, pattern, ignore_case=True, dot_all=dot_all)
-    # é, ß … are no word characters in ECMA-262, and Python folds case beyond ASCII only without re.ASCII
-    python = re.compile(pattern.replace(r"\w", "[A-Za-z0-9_]"), re.IGNORECASE | (re.DOTALL if dot_all else 0))
+@settings(max_examples=400, deadline=None)
+def test_flags_agree_with_python(pattern, texts, flags):
+    # \w and \W are ASCII in ECMA-262, and Python's $ without m also matches before a line break at the end
+    python = pattern.replace(r"[\W]", r"\W").replace(r"\w", "[A-Za-z0-9_]").replace(r"\W", "[^A-Za-z0-9_]")
+    if "m" not in flags:
+        python = re.sub(r"(?<!m:)\$", lambda _: r"\Z", python)
+    expected = re.compile(python, sum(PYTHON_FLAGS[flag] for flag in flags))
+    compiled = re.compile(pattern, sum(PYTHON_FLAGS[flag] for flag in flags))
+    try:
+        grammar = compile_constraint(Regex(compiled))  # type: ignore[arg-type]
+    except EmptyLanguageError:
+        assert not any(map(expected.fullmatch, texts))
+        return
     for text in texts:
-        assert table.after(node, text.encode()).nullable == bool(python.fullmatch(text)), (pattern, text)
+        assert grammar.accepts(text) == bool(expected.fullmatch(text)), (pattern, flags, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "members", "others"),
+    [
+        ("(?i)ab", ["ab", "AB"], ["a"]),
+        ("a(?i)b|c", ["ab", "aB", "C"], ["Ab"]),
+        ("(?:a(?i)b)c", ["aBc"], ["aBC", "ABc"]),
+        ("(?i)a(?-i:b)c", ["AbC"], ["aBc"]),
+        ("(?is-m:.)", ["\n"], []),
+        ("(?x) a b # c\n | [ ]c\\ d{2} #", ["ab", " c dd"], ["a b", "c"]),
+        ("(?m)^a$(?s:.)^b$", ["a\nb", "a\rb"], ["ab", "axb"]),
+        ("(?i)[a-c]\\x44", ["Bd"], ["dd"]),
+        ("(?ia)k", ["k", "K"], ["\u212a"]),
+        ("(?i)k", ["k", "K", "\u212a"], []),
+    ],
+)
+def test_flags(pattern, members, others):
+    table = Expressions()
+    whole = compile_regex(table, pattern)
+    assert [text for text in members if not table.after(whole, text.encode()).nullable] == []
+    assert [text for text in others if table.after(whole, text.encode()).nullable] == []
 
 
 @pytest.mark.parametrize(
@@ -146,8 +205,8 @@ def test_dialect(pattern, members, others):
         (r"(?P=x)", "backreference"),
         (r"\k<x>", "backreference"),
         (r"(?<=ab)c", "look-behind over more"),
-        (r"(?i)a", "flags"),
-        (r"(?i:a)", "flags"),
+        (r"(?u)a", "flags L and u"),
+        (r"(?L:a)", "flags L and u"),
         (r"(?>a)", "atomic"),
         (r"a++", "possessive"),
         (r"\p{Script=Greek}", "Unicode property"),
@@ -162,3 +221,5 @@ def test_what_is_not_supported_is_refused_by_name(pattern, names):
 def test_wrong_type():
     with pytest.raises(InvalidSchemaError, match="must be a string"):
         compile_constraint(Regex(3))  # type: ignore[arg-type]
+    with pytest.raises(InvalidSchemaError, match=r"must be a string, not re\.compile"):
+        Regex(re.compile(b"a"))  # type: ignore[arg-type]

@@ -67,8 +67,7 @@ class SchemaDocument:
         Raises UnsupportedSchemaError for another document, InvalidSchemaError when it points nowhere.
         """
         reference = at.value[keyword]
-        url = at.base + reference if reference.startswith("#") else urljoin(at.base, reference)
-        resource_url, fragment = urldefrag(url)
+        resource_url, fragment = _split_url(at, reference)
         if keyword == "$dynamicRef" and len(self.dynamic.get(fragment, ())) > 1:
             message = f"{shown(reference)} depends on the path by which it is reached"
             raise UnsupportedSchemaError(message, pointer=at.pointer, keyword=keyword)
@@ -84,7 +83,7 @@ class SchemaDocument:
                 raise KeyError(fragment)
             for raw in fragment.split("/")[1:]:
                 step = unquote(raw).replace("~1", "/").replace("~0", "~")
-                place = self.child(place, int(step) if isinstance(place.value, list) else step)
+                place = self.child(place, _index(step) if isinstance(place.value, list) else step)
         except (KeyError, IndexError, ValueError, TypeError):
             raise InvalidSchemaError(f"the reference {shown(reference)} points nowhere", pointer=at.pointer) from None
         return place
@@ -95,7 +94,7 @@ class SchemaDocument:
             return
         identifier = place.value.get(self.id_keyword)
         if isinstance(identifier, str):
-            url, fragment = urldefrag(urljoin(place.base, identifier))
+            url, fragment = _split_url(place, identifier)
             if fragment:  # draft 6: "$id": "#name" is an anchor
                 self.anchors.setdefault(f"{place.base if identifier.startswith('#') else url}#{fragment}", place)
             else:
@@ -122,6 +121,24 @@ class SchemaDocument:
                 yield Subschema(below, f"{place.pointer}/{escape(keyword)}", place.base)
             for step in steps:
                 yield Subschema(below[step], f"{place.pointer}/{escape(keyword)}/{escape(str(step))}", place.base)
+
+
+def _split_url(place: Subschema, reference: str) -> tuple[str, str]:
+    """A reference's absolute URL without its fragment, and the fragment. Raises InvalidSchemaError."""
+    try:
+        url = place.base + reference if reference.startswith("#") else urljoin(place.base, reference)
+        base, fragment = urldefrag(url)
+    except ValueError as error:
+        message = f"{shown(reference)} is not a URI reference: {error}"
+        raise InvalidSchemaError(message, pointer=place.pointer) from None
+    return base, fragment
+
+
+def _index(step: str) -> int:
+    """A step of a JSON pointer into a list. Raises ValueError."""
+    if not (step.isascii() and step.isdigit()) or (step[0] == "0" and step != "0"):
+        raise ValueError(f"{step!r} is no index")
+    return int(step)
 
 
 def escape(name: str) -> str:

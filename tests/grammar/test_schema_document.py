@@ -1,6 +1,7 @@
 import pytest
 
 from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
+from dg_sglang.grammar import JsonSchema, compile_constraint
 from dg_sglang.grammar.schema_document import SchemaDocument
 
 SCHEMA = {
@@ -44,11 +45,21 @@ def test_a_reference_is_relative_to_its_resource():
     assert document.resolve(inner, "$ref").pointer == "/$defs/other/$defs/x"
 
 
-@pytest.mark.parametrize("reference", ["#/nothing", "#nowhere", "#/prefixItems/7", "#/prefixItems/x"])
+@pytest.mark.parametrize(
+    "reference",
+    ["#/nothing", "#nowhere", *(f"#/prefixItems/{index}" for index in ("7", "x", "-1", "+0", "00", "0/-1"))],
+)
 def test_references_to_nowhere(reference):
     document = SchemaDocument(SCHEMA | {"$ref": reference})
     with pytest.raises(InvalidSchemaError, match="points nowhere"):
         document.resolve(document.root, "$ref")
+
+
+@pytest.mark.parametrize("keyword", ["$id", "$ref"])
+def test_no_uris(keyword):
+    schema = {"$id": "https://example.com/root", "properties": {"a": {keyword: "https://[::x"}}}
+    with pytest.raises(InvalidSchemaError, match=r"'https://\[::x' is not a URI reference: .* \(at /properties/a\)"):
+        compile_constraint(JsonSchema(schema))
 
 
 def test_other_documents_and_dynamic_paths_are_refused():

@@ -1,24 +1,28 @@
 """The model's answers about one document: window by window, then joined and read."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dg_sglang.pipelines.coverage import unread_lines
 from dg_sglang.pipelines.document import Document
 from dg_sglang.pipelines.engines import TextEngine
-from dg_sglang.pipelines.evidence import Path
+from dg_sglang.pipelines.evidence import Path, Traced
 from dg_sglang.pipelines.merging import merge
 from dg_sglang.pipelines.normalise import Conventions
-from dg_sglang.pipelines.planner import Group, halves
+from dg_sglang.pipelines.planner import Group, halves, stretch
 from dg_sglang.pipelines.reading import Reading, read_answer
 from dg_sglang.pipelines.repair import Tried
 from dg_sglang.pipelines.schema_tree import Node
+from dg_sglang.pipelines.segments import lines_of
 from dg_sglang.pipelines.window import Window
 
 if TYPE_CHECKING:
     from dg_sglang.results import Usage
 
+ROUNDS = 4
+"""How often a list may be asked for again in lines that look like its records and were left out."""
 WINDOWS_AT_ONCE = 8
 """Windows that the engine is asked about together; the others' automata need not be in memory meanwhile."""
 
@@ -51,8 +55,9 @@ class Answers:
         self._engine, self._conventions, self._settings = engine, conventions, settings
         self._constrained = constrained
         self._cut: list[str] = []
-        lines = [id(line) for document in documents for page in document.pages for line in page.lines]
-        self._order = {line: index for index, line in enumerate(dict.fromkeys(lines))}
+        words = dict.fromkeys(id(place.word) for document in documents for place in document.places)
+        self._order = {word: index for index, word in enumerate(words)}
+        self._documents, self._lists = documents, [group.nodes[0].name for group in groups if group.record]
         self._nodes = [node for group in groups for node in group.nodes]
         if len(documents) > 1:  # what one window lacks may stand in another
             groups = [_dispensable_group(group) for group in groups]
@@ -78,14 +83,14 @@ class Answers:
             results = iter(self._engine.generate_batch([one for asked in questions for one in asked]))
             for window, asked in zip(windows, questions, strict=True):
                 window.take([next(results) for _ in asked])
-            smaller = [half for window in windows for half in self._smaller(window)]
+            smaller = [part for window in windows for part in (*self._smaller(window), *self._rest(window))]
             self._windows += windows
             waiting = smaller + waiting
         self._windows.sort(key=self._position)
 
     def _position(self, window: Window) -> int:
         """Where a window begins: records follow one another as in the document."""
-        return self._order[next(id(line) for page in window.document.pages for line in page.lines)]
+        return self._order[id(window.document.places[0].word)]
 
     def _smaller(self, window: Window) -> list[Window]:
         """Windows over the halves of one, for the lists that may not have found room in its answer."""
@@ -97,6 +102,17 @@ class Answers:
         if parts:
             window.drop(full)
         return [self._window([_dispensable_group(group) for group in full], part) for part in parts]
+
+    def _rest(self, window: Window) -> list[Window]:
+        """Windows over the lines that look like a list's records and were left out, while there are fewer each time."""
+        rest = []
+        for group in window.groups if window.round < ROUNDS else ():
+            unread = window.unread(group)
+            if unread and (window.round == 0 or len(unread) < window.sought):
+                part = stretch(window.document, unread[0], unread[-1] + 1)
+                rest.append(self._window([_dispensable_group(group)], part))
+                rest[-1].round, rest[-1].sought = window.round + 1, len(unread)
+        return rest
 
     def _window(self, groups: Sequence[Group], document: Document) -> Window:
         return Window(self._engine, groups, document, self._conventions, self._settings, constrained=self._constrained)
@@ -115,13 +131,28 @@ class Answers:
 
     def read(self) -> Reading:
         """The typed values, with evidence and confidence. Groups whose answer is no JSON object are failures."""
-        merged = merge(self._nodes, [window.read() for window in self._windows])
+        merged = merge(self._nodes, [window.read() for window in self._windows], self._order)
         self.answer, self._origins = merged.answer, merged.origins
         reading = read_answer(self._nodes, merged.answer, merged.traced, self._conventions, merged.confidences)
         reading.failures[:0] = [failure for window in self._windows for failure in window.failures]
         doubts = [str(doubt) for window in self._windows for doubt in window.doubts]
-        reading.warnings[:0] = [*self._cut, *merged.conflicts, *doubts]
+        reading.warnings[:0] = [*self._cut, *self._left_out(merged.traced), *merged.conflicts, *doubts]
         return reading
+
+    def _left_out(self, traced: Mapping[Path, Traced]) -> Iterator[str]:
+        """A warning for each list whose records other lines of the document look like."""
+        for name in self._lists:
+            lines: dict[int, str] = {}
+            for document in self._documents:
+                all_lines = list(lines_of(document))
+                for index in unread_lines(document, traced, name):
+                    first, *_ = line = all_lines[index]
+                    text = " ".join(place.word.text for place in line)
+                    lines.setdefault(id(first.word), f"page {first.page}, {text!r}")
+            if lines:
+                looks = "line looks" if len(lines) == 1 else "lines look"
+                where = next(iter(lines.values()))
+                yield f"{name}: {len(lines)} {looks} like its records, but none was read there ({where})"
 
     def usage(self) -> "Usage":
         """Of all requests so far together; `seconds` is wall-clock time."""

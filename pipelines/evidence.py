@@ -1,14 +1,17 @@
 """Where each value stands in the document.
 
 A value that occurs several times is traced to one place, chosen so: in a list's records, the occurrence nearest to the
-record's words that occur only once, and not one that an earlier record took; elsewhere, the occurrence that words of
+record's words that occur only once, or where its words stand closest together, and not one that an earlier record took;
+elsewhere, the occurrence that words of
 the field's name or description precede most closely, in its line or (with less weight) the line above; then the first
 one. `occurrences` says how many there are.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from dg_sglang.pipelines.document import Box, Place
@@ -66,13 +69,16 @@ def trace(claims: Sequence[Claim], segments: Sequence[Segment]) -> dict[Path, Tr
     taken: set[int] = set()
     document = list({place.start: place for segment in segments for place in segment.places}.values())
     document.sort(key=lambda place: place.start)
-    found = {claim.path: _occurrences(claim, segments) for claim in claims}
+    known: dict[tuple[str, str], _Found] = {}
+    found = {claim.path: _occurrences(claim, segments, known) for claim in claims}
     for record in _records(claims):
-        spots = {claim.path: found[claim.path][0] for claim in record}
-        anchors = [places[0][0] for places in spots.values() if len(places) == 1]
+        spots = [found[claim.path].places for claim in record]
+        anchors = [places[0][0] for places in spots if len(places) == 1]
         in_list = any(isinstance(part, int) for part in record[0].path)
+        if in_list and not anchors and (stated := [found[claim.path] for claim in record if found[claim.path].places]):
+            anchors.append(_most_together(stated, taken))
         for claim in record:
-            candidates, fuzzy = found[claim.path]
+            candidates = found[claim.path].places
             if not candidates:
                 traced[claim.path] = Traced()
                 continue
@@ -82,7 +88,7 @@ def trace(claims: Sequence[Claim], segments: Sequence[Segment]) -> dict[Path, Tr
                 anchors.append(chosen[0])
             else:
                 chosen = max(candidates, key=lambda places: _label_weight(claim.node, places[0], document))
-            traced[claim.path] = Traced(chosen, len(candidates), fuzzy)
+            traced[claim.path] = Traced(chosen, len(candidates), found[claim.path].fuzzy)
     return traced
 
 
@@ -95,25 +101,59 @@ def _records(claims: Sequence[Claim]) -> list[list[Claim]]:
     return list(records.values())
 
 
-def _occurrences(claim: Claim, segments: Sequence[Segment]) -> tuple[list[tuple[Place, ...]], bool]:
+@dataclass(frozen=True)
+class _Found:
     """The words of each occurrence in reading order, and whether only a loose match was found."""
+
+    places: list[tuple[Place, ...]]
+    fuzzy: bool = False
+
+    @cached_property
+    def heights(self) -> list[float]:
+        """Where they stand, see `_height`, in order."""
+        return sorted(_height(places[0]) for places in self.places)
+
+    def distance(self, height: float) -> float:
+        """From there to the nearest of them."""
+        index = bisect_left(self.heights, height)
+        return min(abs(height - other) for other in self.heights[max(0, index - 1) : index + 1])
+
+
+def _occurrences(claim: Claim, segments: Sequence[Segment], known: dict[tuple[str, str], _Found]) -> _Found:
+    """Where a claim's words stand; `known` keeps what was found for the same words."""
     piece = " ".join(claim.verbatim.split())
     # Dates, numbers and currencies may touch a clock time, a unit or one another: 5.00 in RM5.00 but not in 15.00.
     kind = claim.node.kind
+    if (kind, piece) in known:
+        return known[kind, piece]
     ways: list[tuple[bool, Callable[[Segment], Iterator[tuple[Place, ...]]]]] = [
         (False, lambda segment: segment.find_kind(piece, kind)),
         (False, lambda segment: segment.find(piece)),
         (False, lambda segment: segment.find(piece, inside_words=True) if kind in FINDERS else iter(())),
         (True, lambda segment: segment.find_loosely(piece)),
     ]
+    found = _Found([])
     for fuzzy, find in ways:
-        found: dict[tuple[int, ...], tuple[Place, ...]] = {}
+        places_of: dict[tuple[int, ...], tuple[Place, ...]] = {}
         for segment in segments:
             for places in find(segment):
-                found.setdefault(tuple(place.start for place in places), places)
-        if found:
-            return [places for _, places in sorted(found.items())], fuzzy
-    return [], False
+                places_of.setdefault(tuple(place.start for place in places), places)
+        if places_of:
+            found = _Found([places for _, places in sorted(places_of.items())], fuzzy)
+            break
+    known[kind, piece] = found
+    return found
+
+
+def _most_together(record: Sequence[_Found], taken: set[int]) -> Place:
+    """Where to look for a record all of whose words occur several times: where most of them stand side by side."""
+    rarest = min(record, key=lambda found: len(found.places))
+
+    def cost(first: Place) -> tuple[bool, float, int]:
+        height = _height(first)
+        return first.start in taken, sum(found.distance(height) for found in record), first.start
+
+    return min((places[0] for places in rarest.places), key=cost)
 
 
 def _record_cost(places: Sequence[Place], anchors: Sequence[Place], taken: set[int]) -> tuple[bool, float, int]:
@@ -123,8 +163,12 @@ def _record_cost(places: Sequence[Place], anchors: Sequence[Place], taken: set[i
 
 
 def _distance(one: Place, other: Place) -> float:
-    """In points down the page; another page is further than any."""
-    return abs(one.page - other.page) * 1e6 + abs(one.word.box[3] - other.word.box[3])
+    return abs(_height(one) - _height(other))
+
+
+def _height(place: Place) -> float:
+    """In points down the document; another page is further than any."""
+    return place.page * 1e6 + place.word.box[3]
 
 
 def _label_weight(node: Node, first: Place, places: Sequence[Place]) -> float:

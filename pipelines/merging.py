@@ -58,6 +58,8 @@ class _Record:
 
     candidate: _Candidate
     boxes: _Boxes
+    start: int | None
+    """Where its first word stands among all words of the document."""
 
     def marks(self) -> list[Any]:
         """What it has one of in common with whatever it repeats: a leaf at a place, or without places all it says."""
@@ -77,22 +79,27 @@ class _Record:
         return 2 * sum(earlier.boxes[leaf] == self.boxes[leaf] for leaf in shared) > len(shared)
 
 
-def merge(nodes: Sequence[Node], parts: Sequence[Part]) -> Merged:
+def merge(nodes: Sequence[Node], parts: Sequence[Part], order: Mapping[int, int]) -> Merged:
     """Join the windows' answers.
 
     Of a single field that several windows state, the value that stands in the document counts before one that doesn't,
     then the one that the model was surest of; a window that says null counts only where all do. Records of lists
-    follow one another in the order of the windows.
+    from several windows follow one another as they stand in the document.
+
+    Args:
+        nodes: the fields.
+        parts: the windows' answers.
+        order: the number of each word of the document in reading order, by its `id`.
     """
-    merger = _Merger(parts)
+    merger = _Merger(parts, order)
     candidates = [_Candidate(index, (), part.answer) for index, part in enumerate(parts)]
     merger.merged.answer = merger.object(nodes, candidates, ())
     return merger.merged
 
 
 class _Merger:
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self.parts = parts
+    def __init__(self, parts: Sequence[Part], order: Mapping[int, int]) -> None:
+        self.parts, self.order = parts, order
         self.merged = Merged()
 
     def object(self, nodes: Sequence[Node], candidates: Sequence[_Candidate], path: Path) -> dict[str, Any]:
@@ -135,11 +142,11 @@ class _Merger:
         known: dict[Any, list[int]] = {}
         loops = 0
         for one in candidates:
-            boxes = self.boxes(one)
+            boxes, starts = self.places(one)
             said: set[Any] = set()
             own: list[tuple[Any, int]] = []
             for index, item in enumerate(one.value):
-                found = _Record(_Candidate(one.part, (*one.path, index), item), boxes.get(index, {}))
+                found = _Record(_Candidate(one.part, (*one.path, index), item), boxes.get(index, {}), starts.get(index))
                 if found.boxes and node.min_items <= 1:
                     if (whole := found.whole()) in said:
                         loops += 1
@@ -159,20 +166,25 @@ class _Merger:
             )
         if not records:
             self.leaf(candidates[0], path)
+        if len(candidates) > 1:
+            records = _in_order(records)
         return [
             self.value(node.children[0], [found.candidate for found in record], (*path, index))
             for index, record in enumerate(records)
         ]
 
-    def boxes(self, one: _Candidate) -> dict[Any, _Boxes]:
-        """For each item of a list that has places the boxes of its leaves, by their paths in the item."""
+    def places(self, one: _Candidate) -> tuple[dict[Any, _Boxes], dict[Any, int]]:
+        """For each item of a list that has places the boxes of its leaves, by their paths in the item; its start."""
         depth = len(one.path)
-        found: dict[Any, _Boxes] = {}
+        boxes: dict[Any, _Boxes] = {}
+        starts: dict[Any, int] = {}
         for path, traced in self.parts[one.part].traced.items():
             if len(path) > depth and path[:depth] == one.path and traced.places:
-                boxes = frozenset((place.page, place.word.box) for place in traced.places)
-                found.setdefault(path[depth], {})[path[depth + 1 :]] = boxes
-        return found
+                index, leaf = path[depth], path[depth + 1 :]
+                boxes.setdefault(index, {})[leaf] = frozenset((place.page, place.word.box) for place in traced.places)
+                here = min(self.order[id(place.word)] for place in traced.places)
+                starts[index] = min(here, starts.get(index, here))
+        return boxes, starts
 
     def weight(self, one: _Candidate) -> tuple[bool, float]:
         part = self.parts[one.part]
@@ -200,3 +212,11 @@ class _Merger:
     def page(self, one: _Candidate) -> str:
         traced = self.parts[one.part].traced.get(one.path)
         return f" (page {traced.places[0].page})" if traced and traced.places else ""
+
+
+def _in_order(records: list[list[_Record]]) -> list[list[_Record]]:
+    """As they stand in the document; one without a place stays behind the one that it followed."""
+    starts: list[int] = []
+    for first, *_ in records:
+        starts.append(first.start if first.start is not None else starts[-1] if starts else -1)
+    return [records[index] for index in sorted(range(len(records)), key=starts.__getitem__)]

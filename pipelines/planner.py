@@ -97,7 +97,7 @@ def plan_windows(document: Document, groups: Sequence[Group], max_context: int, 
         raise EmptyDocumentError(f"{document.name}: no text on any of its {len(document.pages)} page(s)")
 
     def fits(start: int, end: int) -> bool:
-        text = _lines_between(document, start, end).text
+        text = stretch(document, start, end).text
         prompts = ((count(build_prompt(prompt_fields(group.nodes), text)), group.max_new_tokens) for group in groups)
         return all(tokens + TEMPLATE_TOKENS + answer <= max_context for tokens, answer in prompts)
 
@@ -111,7 +111,7 @@ def plan_windows(document: Document, groups: Sequence[Group], max_context: int, 
                 "line of the document; use a smaller schema or another model"
             )
         end = start + size
-        windows.append(document if (start, end) == (0, total) else _lines_between(document, start, end))
+        windows.append(document if (start, end) == (0, total) else stretch(document, start, end))
         if end >= total:
             return windows
         start = max(start + 1, end - int(OVERLAP * size))
@@ -124,7 +124,7 @@ def halves(document: Document) -> list[Document]:
         return []
     shared = max(1, int(OVERLAP * total / 2))
     middle = (total + shared + 1) // 2
-    return [_lines_between(document, 0, middle), _lines_between(document, total - middle, total)]
+    return [stretch(document, 0, middle), stretch(document, total - middle, total)]
 
 
 def _longest(fits: Callable[[int], bool], guess: int, most: int) -> int:
@@ -140,8 +140,8 @@ def _longest(fits: Callable[[int], bool], guess: int, most: int) -> int:
     return low
 
 
-def _lines_between(document: Document, start: int, end: int) -> Document:
-    """Its lines [start, end), on pages that keep their numbers."""
+def stretch(document: Document, start: int, end: int) -> Document:
+    """The lines [start, end) of a document, counted over all pages, on pages that keep their numbers."""
     pages: list[Page] = []
     for page in document.pages:
         if lines := page.lines[max(start, 0) : max(end, 0)]:

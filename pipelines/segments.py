@@ -111,7 +111,7 @@ def _columns(document: Document) -> list[list[Place]]:
         here = []
         free = list(above)
         for cell in cells_of(line):
-            chain = next((chain for chain in free if _aligned(_tail(chain), cell)), None)
+            chain = next((chain for chain in free if aligned(_tail(chain), cell)), None)
             if chain is None:
                 chain = []
                 chains.append(chain)
@@ -150,7 +150,7 @@ def _tail(chain: Sequence[Place]) -> list[Place]:
     return [place for place in chain if place.line == chain[-1].line]
 
 
-def _aligned(upper: Sequence[Place], lower: Sequence[Place]) -> bool:
+def aligned(upper: Sequence[Place], lower: Sequence[Place]) -> bool:
     """Same left edge, same middle, or same right edge, within about one character."""
     slack = 0.7 * min(place.word.box[3] - place.word.box[1] for place in (upper[0], lower[0]))
     left, right = upper[0].word.box[0] - lower[0].word.box[0], upper[-1].word.box[2] - lower[-1].word.box[2]

@@ -8,6 +8,7 @@ from dg_sglang.errors import BudgetError, EmptyLanguageError, GrammarTooLargeErr
 from dg_sglang.pipelines.agreement import Doubt, settle
 from dg_sglang.pipelines.canvas_schema import SOURCE, canvas_schema, prompt_fields
 from dg_sglang.pipelines.confidence import leaf_confidences
+from dg_sglang.pipelines.coverage import unread_lines
 from dg_sglang.pipelines.document import Document
 from dg_sglang.pipelines.engines import TextEngine
 from dg_sglang.pipelines.evidence import Path, trace
@@ -37,6 +38,8 @@ class Window:
     Attributes:
         document: the stretch.
         answer: what the model wrote, all groups merged.
+        groups: the fields that it answers; `drop` takes some away.
+        round, sought: how often its list was asked for in longer stretches, and how many lines were left out there.
         spent: every answer so far, those that were replaced included.
         failures, doubts: of the last `read`: groups whose answer is no JSON object, fields that the modes differ in.
     """
@@ -51,7 +54,8 @@ class Window:
         *,
         constrained: bool,
     ) -> None:
-        self._engine, self._groups, self.document = engine, list(groups), document
+        self._engine, self.groups, self.document = engine, list(groups), document
+        self.round, self.sought = 0, 0
         self._settings = dict(settings)
         self._settles = self._settings.get("mode") == "auto"
         if self._settles:
@@ -72,29 +76,35 @@ class Window:
 
     def questions(self) -> list[dict[str, Any]]:
         """The requests for all groups; `take` wants their answers in this order."""
-        schemas = [self._pieces and canvas_schema(group.nodes, self._pieces.kinds) for group in self._groups]
-        asked = list(zip(self._groups, schemas, strict=True))
+        schemas = [self._pieces and canvas_schema(group.nodes, self._pieces.kinds) for group in self.groups]
+        asked = list(zip(self.groups, schemas, strict=True))
         denoised = [self._question(*one, mode="diffusion") for one in asked] if self._settles else []
         return [self._question(*one) for one in asked] + denoised
 
     def take(self, results: "Sequence[GenerationResult]") -> None:
         """The answers to `questions`."""
         self.spent += results
-        self._results = list(results[: len(self._groups)])
-        self._denoised = dict(enumerate(results[len(self._groups) :]))
+        self._results = list(results[: len(self.groups)])
+        self._denoised = dict(enumerate(results[len(self.groups) :]))
 
     def full(self) -> list[Group]:
         """The groups whose list fills the tokens that it may take: it may have been closed before its end."""
         return [
             group
-            for group, result in zip(self._groups, self._results, strict=True)
+            for group, result in zip(self.groups, self._results, strict=True)
             if group.record and result.usage.completion_tokens + 2 * group.record > group.max_new_tokens
         ]
 
+    def unread(self, group: Group) -> list[int]:
+        """The lines that look like the group's records but hold no value of the answer, see `unread_lines`."""
+        if not group.record or not self.read().answer:
+            return []
+        return unread_lines(self.document, self.read().traced, group.nodes[0].name)
+
     def drop(self, groups: Sequence[Group]) -> None:
         """Forget these groups, for which smaller windows are asked."""
-        kept = [index for index, group in enumerate(self._groups) if group not in groups]
-        self._groups = [self._groups[index] for index in kept]
+        kept = [index for index, group in enumerate(self.groups) if group not in groups]
+        self.groups = [self.groups[index] for index in kept]
         self._results = [self._results[index] for index in kept]
         self._denoised = {new: self._denoised[old] for new, old in enumerate(kept) if old in self._denoised}
 
@@ -107,9 +117,9 @@ class Window:
         if self._pieces is None or not tried:
             return set()
         names = {path[0] for path in tried}
-        asked = [i for i, group in enumerate(self._groups) if any(node.name in names for node in group.nodes)]
+        asked = [i for i, group in enumerate(self.groups) if any(node.name in names for node in group.nodes)]
         questions = []
-        for group in (self._groups[i] for i in asked):
+        for group in (self.groups[i] for i in asked):
             schema = tighter_schema(group.nodes, self.answer, tried, self._pieces.kinds)
             questions.append(self._question(group, schema))
         try:
@@ -134,7 +144,7 @@ class Window:
         """The answer with the places and confidences of its leaves."""
         self.answer, self.failures, self.doubts = {}, [], []
         confidences: dict[Path, float] = {}
-        for index, (group, result) in enumerate(zip(self._groups, self._results, strict=True)):
+        for index, (group, result) in enumerate(zip(self.groups, self._results, strict=True)):
             known = [node.name for node in group.nodes]
             part = _object(result)
             if isinstance(part, str):

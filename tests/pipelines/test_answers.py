@@ -26,8 +26,10 @@ class Order(BaseModel):
 class Copyist:
     """An engine that copies what stands in its prompt, and closes a list when its answer is full, as a budget does."""
 
-    def __init__(self, engine: Engine, max_context: int) -> None:
+    def __init__(self, engine: Engine, max_context: int, most: int = 10_000, skipped: int = 1) -> None:
+        """It closes a list after `most` records, too, of which it copies every `skipped`th."""
         self._engine, self.max_context = engine, max_context
+        self.most, self.skipped = most, skipped
         self.canvas_length, self.vocabulary = engine.canvas_length, engine.vocabulary
         self.count_tokens, self.config = engine.count_tokens, engine.config
         self.asked = 0
@@ -52,6 +54,7 @@ class Copyist:
             found = re.search(r"Order (\d+)", text)
             return {"number": found[1] if found else None}
         rows = [{"name": name, "amount": amount} for name, amount in re.findall(r"(\w+-\w+) +(\d+)", text)]
+        rows = rows[:: self.skipped][: self.most]
         while self.count_tokens(json.dumps({"rows": rows})) > budget:
             rows.pop()
         return {"rows": rows}
@@ -85,3 +88,27 @@ def test_what_fills_the_answer_to_few_lines_is_told(engine: Engine) -> None:
     line = "   ".join(f"item-{letter} {number}" for letter in "abcdefg" for number in range(10, 22))
     result = extract(document_of(["Order 1", line]), Order, engine=Copyist(engine, 100_000))  # type: ignore[arg-type]
     assert any("rows may lack records" in warning for warning in result.warnings)
+
+
+def test_records_that_the_model_leaves_out_are_asked_for_again(engine: Engine) -> None:
+    rows = [Row(name=f"item-{'abcdefg'[i % 7]}", amount=10 + i % 5) for i in range(40)]
+    lines = ["Order 4711", *(f"{row.name}   {row.amount}   7 pieces" for row in rows), "Total   99"]
+    for reader in ({"most": 15}, {"skipped": 2}):
+        result = extract(document_of(lines), Order, engine=Copyist(engine, 100_000, **reader))  # type: ignore[arg-type]
+        assert result.value.rows == rows
+        assert result.warnings == ()
+
+
+def test_what_it_leaves_out_again_is_told(engine: Engine) -> None:
+    document, _ = order_of(20)
+    copyist = Copyist(engine, 100_000, most=2)
+    result = extract(document, Order, engine=copyist)  # type: ignore[arg-type]
+    assert copyist.asked == 2  # number and rows: lines of two cells below the last record may be anything
+    assert result.warnings == ()
+    document = document_of([f"item-{letter}   {i}   7 pieces" for i, letter in enumerate("abcdefghijklmnopq", 10)])
+    copyist = Copyist(engine, 100_000, most=2)
+    result = extract(document, Order, engine=copyist)  # type: ignore[arg-type]
+    assert len(result.value.rows) == 10
+    assert result.warnings == (
+        "rows: 7 lines look like its records, but none was read there (page 1, 'item-k 20 7 pieces')",
+    )

@@ -59,6 +59,15 @@ def test_records_keep_together_and_take_different_words() -> None:
     assert len(set(places)) == len(places)
 
 
+def test_a_record_of_repeated_words_lies_where_they_stand_together() -> None:
+    document = document_of(["tea   2", "milk  3", "tea   3", "milk  2", "tea   2"])
+    wanted = [("milk", "2"), ("tea", "3"), ("tea", "2"), ("tea", "2")]
+    leaves = {("rows", i, name): text for i, row in enumerate(wanted) for name, text in zip("ab", row, strict=True)}
+    claims = [Claim(path, Node(str(path[-1]), "", "text", ""), value) for path, value in leaves.items()]
+    found = trace(claims, segments_of(document))
+    assert [where(one)[1] for one in found.values()] == [3, 3, 2, 2, 0, 0, 4, 4]
+
+
 def test_numbers_dates_and_currencies_are_found_where_they_stand_as_such() -> None:
     document = document_of(["Tel 5-5.00-99", "Ref 15.00 and 2024-05-03T", "Paid 5th of 2024-05-0312:30 RM5.00"])
     kinds = {"5.00": "number", "5": "number", "2024-05-03": "date", "RM": "currency"}

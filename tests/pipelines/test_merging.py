@@ -39,7 +39,13 @@ def lines_of(document: Document, start: int, end: int) -> Document:
 
 
 def merged(*parts: Part) -> Merged:
-    return merge(NODES, parts)
+    words = {
+        (place.page, place.word.box[1], place.word.box[0]): place.word
+        for part in parts
+        for traced in part.traced.values()
+        for place in traced.places
+    }
+    return merge(NODES, parts, {id(words[where]): index for index, where in enumerate(sorted(words))})
 
 
 def test_one_part_stays_as_it_is() -> None:
@@ -160,7 +166,15 @@ def test_thousands_of_records_in_many_windows_are_joined() -> None:
     assert [row["name"] for row in joint.answer["rows"]] == names
 
 
+def test_records_that_a_second_reading_found_stand_where_the_document_has_them() -> None:
+    document = document_of(["nail  2", "bolt  3", "screw  4", "clamp  5"])
+    first = part(document, rows("nail", "clamp", "nowhere"))
+    joint = merged(first, part(lines_of(document, 1, 3), rows("bolt", "screw")))
+    assert joint.answer == rows("nail", "bolt", "screw", "clamp", "nowhere")
+    assert joint.origins[("rows", 1, "name")] == (1, ("rows", 0, "name"))
+
+
 def test_equal_answers_of_two_kinds_are_two_records() -> None:
     nodes = schema_tree({"type": "object", "properties": {"list": {"type": "array", "items": {"type": "number"}}}})
     parts = [Part({"list": [1, 0]}, {}, {}), Part({"list": [True, False]}, {}, {})]
-    assert [str(one) for one in merge(nodes.children, parts).answer["list"]] == ["1", "0", "True", "False"]
+    assert [str(one) for one in merge(nodes.children, parts, {}).answer["list"]] == ["1", "0", "True", "False"]

@@ -16,6 +16,7 @@ _LEAST, _MOST = 0.2, 6.0  # degrees; below nothing is gained, above it is no acc
 _EDGE = 24  # levels between two rows
 _LEAST_EDGES = 300  # pixels, for a slope to be known
 _CLEARLY = 1.1  # times as sharp as level rows must turned ones be
+_AGREE = 1.2  # degrees between the slope of everything drawn and that of the lines of text
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,11 @@ def level(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> Level:
 
 
 def _slope(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> float:
-    """The slope of the text in degrees, clockwise: the one along which its edges fall into the fewest rows."""
+    """The slope in degrees, clockwise: the one along which edges fall into the fewest rows.
+
+    That of everything drawn (axes, grids, frames) is the most exact, but counts only if the lines of text run the same
+    way: the lines of a graph may slope on a level picture. Else that of the letters counts.
+    """
     grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY).astype(np.int16)
     edges = np.zeros(grey.shape, np.bool_)
     edges[1:] = np.abs(np.diff(grey, axis=0)) > _EDGE
@@ -70,13 +75,38 @@ def _slope(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> float:
         if not text.is_vertical and len(text.text) > 1:
             x0, y0, x1, y1 = (max(0, round(edge)) for edge in text.box)
             letters[y0:y1, x0:x1] = edges[y0:y1, x0:x1]
-    ys, xs = np.nonzero(letters)
+    found, said = _sharpest(edges), _text_slope(texts)
+    if found and said is not None and abs(found - said) < _AGREE:
+        ys, xs = np.nonzero(letters)
+        if not len(xs) or _sharpness(xs, ys, found) >= _sharpness(xs, ys, 0.0):
+            return found
+    return _sharpest(letters)
+
+
+def _sharpest(edges: NDArray[np.bool_]) -> float:
+    """The slope along which edges fall into the fewest rows; 0 where no slope is clearly better than none."""
+    ys, xs = np.nonzero(edges)
     if len(xs) < _LEAST_EDGES:
         return 0.0
     level_score = _sharpness(xs, ys, 0.0)
     rough = max(np.arange(-_MOST, _MOST + 0.01, 0.25), key=lambda degrees: _sharpness(xs, ys, degrees))
     fine = max(np.arange(rough - 0.25, rough + 0.26, 0.05), key=lambda degrees: _sharpness(xs, ys, degrees))
     return float(fine) if _sharpness(xs, ys, fine) > _CLEARLY * level_score else 0.0
+
+
+def _text_slope(texts: Sequence[Text]) -> float | None:
+    """The slope of the lines of text by their corners: their median, each counted by its length; None without any."""
+    slopes, lengths = [], []
+    for text in texts:
+        if text.corners and not text.is_vertical and len(text.text) > 1:
+            (ax, ay), (bx, by), (cx, cy), (dx, dy) = text.corners
+            slopes.append(float(np.degrees(np.arctan2(by - ay + cy - dy, bx - ax + cx - dx))))
+            lengths.append(bx - ax)
+    if not slopes:
+        return None
+    order = np.argsort(slopes)
+    reach = np.cumsum(np.array(lengths)[order])
+    return slopes[int(order[np.searchsorted(reach, reach[-1] / 2)])]
 
 
 def _sharpness(xs: NDArray[np.intp], ys: NDArray[np.intp], degrees: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dg_sglang.errors import ImageError
@@ -37,4 +38,7 @@ def read_picture(image: object) -> Level:
 
     from dg_sglang.vision.level import level
 
-    return level(pixels, texts)
+    straight = level(pixels, texts)
+    if straight.back is None:
+        return straight
+    return replace(straight, texts=tuple(read_lines(straight.pixels)))  # level lines are read, and placed, more exactly

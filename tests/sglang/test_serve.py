@@ -39,7 +39,10 @@ def command(tiny_path: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
             process.wait(60)
 
 
-def test_serve_prints_its_url_answers_and_ends_with_all_its_processes(command: subprocess.Popen[str]) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_serve_prints_its_url_answers_and_ends_with_all_its_processes(
+    command: subprocess.Popen[str], sent: signal.Signals
+) -> None:
     assert command.stdout is not None
     url = command.stdout.readline().strip()
     assert url.startswith("http://127.0.0.1:")
@@ -47,7 +50,7 @@ def test_serve_prints_its_url_answers_and_ends_with_all_its_processes(command: s
     assert checked(requests.post(f"{url}/generate", json=body, timeout=300))["text"] in ("yes", "no")
     started = psutil.Process(command.pid).children(recursive=True)
     assert len(started) >= 3  # the server, its scheduler and its detokenizer
-    command.send_signal(signal.SIGINT)
+    command.send_signal(sent)
     assert command.wait(60) == 0
     _, alive = psutil.wait_procs(started, timeout=10)
     assert not alive

@@ -18,9 +18,10 @@ from dg_sglang.grammar import (
     VerbatimSource,
     as_constraint,
 )
+from dg_sglang.grammar.constraint import checked_names
 
 KEYWORD = "x-dg"
-"""At a schema's root: what `JsonSchema` holds beside the schema, `{"sources": {…}, "open": true}`."""
+"""At a schema's root: what `JsonSchema` holds beside it, `{"sources": {…}, "open": true, "annotations": […]}`."""
 _SYNTAX = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 
 
@@ -66,8 +67,9 @@ def _format(constraint: Constraint) -> dict[str, Any]:
                 elements.append({"type": "const_string", "value": part})
         return {"type": "sequence", "elements": elements}
     if isinstance(constraint, JsonSchema):
-        if constraint.sources or constraint.open:
-            raise GrammarError("a JsonSchema with sources or of an open world can't be sent to a server in a template")
+        if constraint.sources or constraint.open or constraint.annotations:
+            what = "sources, of an open world or with annotations of its own"
+            raise GrammarError(f"a JsonSchema with {what} can't be sent to a server in a template")
         return {"type": "json_schema", "json_schema": constraint.resolved()}
     kind, text = _plain(constraint)
     if kind == "regex":
@@ -87,10 +89,11 @@ def read_schema(text: str) -> JsonSchema:
     extras = schema.pop(KEYWORD)
     if (
         not isinstance(extras, dict)
-        or extras.keys() - {"sources", "open"}
+        or extras.keys() - {"sources", "open", "annotations"}
         or type(extras.get("open", False)) is not bool
     ):
-        raise InvalidSchemaError('it must be {"sources": {…}, "open": true or false}', pointer=f"/{KEYWORD}")
+        form = '{"sources": {…}, "open": true or false, "annotations": […]}'
+        raise InvalidSchemaError(f"it must be {form}", pointer=f"/{KEYWORD}")
     sources = extras.get("sources", {})
     if not isinstance(sources, dict):
         raise InvalidSchemaError("sources must map names to texts", pointer=f"/{KEYWORD}/sources")
@@ -98,6 +101,7 @@ def read_schema(text: str) -> JsonSchema:
         schema,
         sources={name: _read_source(name, source) for name, source in sources.items()},
         open=extras.get("open", False),
+        annotations=extras.get("annotations", ()),
     )
 
 
@@ -110,6 +114,8 @@ def _schema_text(constraint: JsonSchema) -> str:
         extras["sources"] = {name: _source(VerbatimSource.of(one)) for name, one in constraint.sources.items()}
     if constraint.open:
         extras["open"] = True
+    if constraint.annotations:
+        extras["annotations"] = sorted(checked_names("annotations", constraint.annotations))
     if extras and isinstance(schema, dict):
         if KEYWORD in schema:
             raise InvalidSchemaError(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from dg_sglang.errors import GrammarTooLargeError, InvalidSchemaError
-from dg_sglang.grammar.constraint import Constraint, checked_flag, checked_name, checked_whitespace
+from dg_sglang.grammar.constraint import Constraint, checked_flag, checked_name, checked_names, checked_whitespace
 from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.formats import compile_format
 from dg_sglang.grammar.json_schema import compile_schema
@@ -34,6 +34,8 @@ class JsonSchema(Constraint):
         open: whether properties that the schema doesn't declare may appear wherever it doesn't forbid them, as the
             standard says. By default the world is closed: what isn't declared isn't generated, unless the schema speaks
             about it (additionalProperties, patternProperties, unevaluatedProperties) or declares nothing at all.
+        annotations: keywords and formats that aren't known here and restrict nothing. By default they are refused in
+            the closed world.
     """
 
     has_value: ClassVar[bool] = True
@@ -42,6 +44,7 @@ class JsonSchema(Constraint):
     whitespace: WhitespacePolicy | None = None
     sources: Mapping[str, VerbatimSource | str] = field(default_factory=dict)
     open: bool = False
+    annotations: Collection[str] = ()
 
     def expression(self, table: Expressions, whitespace: WhitespacePolicy) -> Expression:
         """As `Constraint.expression`."""
@@ -49,7 +52,11 @@ class JsonSchema(Constraint):
         if not isinstance(self.sources, Mapping):
             raise InvalidSchemaError(f"sources must map names to texts, not {type(self.sources).__name__}")
         sources = {name: VerbatimSource.of(source) for name, source in self.sources.items()}
-        return compile_schema(table, self.resolved(), policy, sources, open_world=checked_flag("open", self.open))
+        return compile_schema(
+            *(table, self.resolved(), policy, sources),
+            open_world=checked_flag("open", self.open),
+            annotations=checked_names("annotations", self.annotations),
+        )
 
     def parse(self, text: str) -> Any:
         """As `Constraint.parse`: the JSON value."""
@@ -59,7 +66,13 @@ class JsonSchema(Constraint):
         """As `Constraint.key`."""
         if self.sources:
             return super().key(whitespace)
-        return JsonSchema, self.whitespace or whitespace, json.dumps(self.resolved(), default=repr), self.open
+        return (
+            JsonSchema,
+            self.whitespace or whitespace,
+            json.dumps(self.resolved(), default=repr),
+            self.open,
+            frozenset(self.annotations),
+        )
 
     def resolved(self) -> Any:
         """The schema as plain data."""

@@ -87,6 +87,13 @@ def checked_name(name: str, value: Any) -> str | None:
     return value
 
 
+def checked_names(name: str, value: Any) -> frozenset[str]:
+    """Some names as a set. Raises InvalidSchemaError where they aren't a list, tuple or set of strings."""
+    if not isinstance(value, list | tuple | set | frozenset) or not all(isinstance(one, str) for one in value):
+        raise InvalidSchemaError(f"{name} must be a list of names, not {shown(value)}")
+    return frozenset(value)
+
+
 class Grammar:
     """A compiled constraint: a language over UTF-8 bytes, before any tokenizer. Safe to share between threads."""
 

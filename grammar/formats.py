@@ -94,9 +94,30 @@ CALENDAR = ("date", "date-time")
 STANDARD = (*PATTERNS, *CALENDAR)
 NOT_REGULAR = ("regex", "idn-hostname")
 
+_BASE64 = "(?:[A-Za-z0-9{extra}]{{4}})*(?:[A-Za-z0-9{extra}]{{2}}==|[A-Za-z0-9{extra}]{{3}}=)?"
+OTHERS: dict[str, str] = {
+    "byte": _BASE64.format(extra="+/"),
+    "base64": _BASE64.format(extra="+/"),
+    "base64url": _BASE64.format(extra="_-"),
+    "host-name": _HOSTNAME,
+    "ip-address": _IPV4,
+    "ipvanyaddress": rf"(?:{_IPV4}|{_IPV6})",
+    **{
+        f"uuid{n}": rf"[0-9A-Fa-f]{{8}}-[0-9A-Fa-f]{{4}}-{n}[0-9A-Fa-f]{{3}}-[89ABab][0-9A-Fa-f]{{3}}-[0-9A-Fa-f]{{12}}"
+        for n in range(1, 9)
+    },
+}
+"""Formats of OpenAPI, pydantic and draft 3. The standard doesn't name them: to its letter they are annotations."""
+
+INTEGERS = {f"int{bits}": (-(1 << bits - 1), (1 << bits - 1) - 1) for bits in (8, 16, 32, 64)} | {
+    f"uint{bits}": (0, (1 << bits) - 1) for bits in (8, 16, 32, 64)
+}
+"""OpenAPI's formats of numbers: the least and the largest integer."""
+
 # Formats that only restate the type or hint at a widget, as OpenAPI and vendors write them: nothing to enforce.
 ANNOTATIONS = frozenset(
-    {"float", "double", "password", "textarea", "text", "checkbox", "markdown", "html", "color-hint"}
+    {"float", "double", "password", "textarea", "text", "checkbox", "markdown", "html", "color-hint", "binary"}
+    | {"path", "file-path", "directory-path"}  # pydantic: any text may be one
 )
 
 
@@ -110,9 +131,10 @@ def compile_format(table: Expressions, name: str, spelling: Spelling = json_spel
     if name == "date-time":
         separator = table.byte_set(1 << ord("T") | 1 << ord("t"))
         return table.concat(_date(table), separator, _matched(table, _TIME, spelling))
-    if name not in PATTERNS:
+    pattern = PATTERNS.get(name) or OTHERS.get(name)
+    if pattern is None:
         raise UnsupportedSchemaError(f"the format {shown(name)} is not supported", pointer="", keyword="format")
-    return _matched(table, PATTERNS[name], spelling)
+    return _matched(table, pattern, spelling)
 
 
 def _matched(table: Expressions, pattern: str, spelling: Spelling) -> Expression:

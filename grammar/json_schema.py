@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from dg_sglang.errors import UnsupportedSchemaError
+from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
 from dg_sglang.grammar.array_text import ArrayTexts
 from dg_sglang.grammar.expression import Expression, Expressions
+from dg_sglang.grammar.formats import STANDARD
 from dg_sglang.grammar.json_value import JsonPunctuation, WhitespacePolicy
+from dg_sglang.grammar.keywords import ENFORCED
 from dg_sglang.grammar.number_text import NumberTexts
 from dg_sglang.grammar.object_text import ObjectTexts
 from dg_sglang.grammar.rules import ALL_VALUES, Clause, ValueSet
@@ -34,11 +36,15 @@ class SchemaCompiler:
         whitespace: WhitespacePolicy = "json",
         sources: Mapping[str, VerbatimSource] | None = None,
         open_world: bool = False,
+        annotations: Collection[str] = (),
     ) -> None:
+        for name in annotations:
+            if name in ENFORCED or name in STANDARD:
+                raise InvalidSchemaError(f"annotations can't name {name!r}, which is enforced")
         self.table = table
         self.open_world = open_world
         self.json = JsonPunctuation(table, whitespace)
-        self.document = SchemaDocument(schema)
+        self.document = SchemaDocument(schema, annotations)
         self.strings = StringTexts(table, sources or {})
         self.reader = SchemaReader(self.document, self.strings, open_world=open_world)
         self.algebra = self.reader.algebra
@@ -106,17 +112,37 @@ def compile_schema(
     sources: Mapping[str, VerbatimSource],
     *,
     open_world: bool = False,
+    annotations: Collection[str] = (),
 ) -> Expression:
     """The JSON texts valid under `schema`, declared properties in order of declaration.
 
     open_world: whether undeclared properties may appear wherever the schema doesn't forbid them.
+    annotations: keywords and formats that aren't known here and restrict nothing.
     Raises UnsupportedSchemaError for a keyword that can't be enforced, InvalidSchemaError for a malformed schema.
     """
-    return SchemaCompiler(table, schema, whitespace=whitespace, sources=sources, open_world=open_world).compile()
+    return SchemaCompiler(
+        table, schema, whitespace=whitespace, sources=sources, open_world=open_world, annotations=annotations
+    ).compile()
 
 
-def explain_schema(schema: Any, *, open_world: bool = False) -> list[tuple[str, str, str]]:
-    """(pointer, keyword, "enforced" or "annotation…") for every keyword that was read. Raises as compile_schema."""
-    compiler = SchemaCompiler(Expressions(), schema, open_world=open_world)
+def explain_schema(
+    schema: Any,
+    sources: Mapping[str, VerbatimSource] | None = None,
+    *,
+    open_world: bool = False,
+    annotations: Collection[str] = (),
+) -> list[tuple[str, str, str]]:
+    """(pointer, keyword, what is done about it) for every keyword: "enforced", "annotation…" or "not needed…".
+
+    The last is for subschemas that nothing refers to. Raises as compile_schema.
+    """
+    compiler = SchemaCompiler(Expressions(), schema, sources=sources, open_world=open_world, annotations=annotations)
     compiler.compile()
-    return [(pointer, keyword, status) for (pointer, keyword), status in sorted(compiler.reader.report.items())]
+    read, document = compiler.reader.report, compiler.document
+    used = {pointer for pointer, _ in read}
+    places = {*document.declared, *(place for pointer, place in document.places.items() if pointer in used)}
+    return [
+        (place.pointer, keyword, read.get((place.pointer, keyword), "not needed (nothing refers to it)"))
+        for place in sorted(places, key=lambda place: place.pointer)
+        for keyword in (sorted(place.value) if isinstance(place.value, Mapping) else ())
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -39,9 +40,7 @@ ENFORCED: dict[str, Keyword] = {
         "ECMA-262, searched for anywhere; anchors, look-ahead, word boundaries, Unicode categories, flags as `(?i)`",
         "backreferences, look-behind over several characters",
     ),
-    "format": Keyword(
-        "string", "the formats below, over the whole string", "not regular; unknown, in the closed world"
-    ),
+    "format": Keyword("string", "the formats below, over the whole value", "not regular; unknown, in the closed world"),
     "x-verbatim": Keyword(
         "object",
         "the string is a piece of a source text (at word boundaries, unless `words` is false), or one of its spans",
@@ -89,14 +88,35 @@ ENFORCED: dict[str, Keyword] = {
 }
 
 ANNOTATIONS = frozenset(
-    {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"}
+    {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"}
     | {"$comment", "$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$vocabulary", "$defs", "definitions"}
-    | {"discriminator"}  # OpenAPI's hint, which pydantic writes beside oneOf
     | {"contentEncoding", "contentMediaType", "contentSchema"}  # annotations since draft 2019-09
+    | {"discriminator", "example", "externalDocs", "xml"}  # OpenAPI; pydantic writes the first beside oneOf
+    | {"links", "self"}  # Hyper-Schema; self-describing schemas
+    | {"markdownDescription", "enumDescriptions", "markdownEnumDescriptions", "enumItemLabels", "defaultSnippets"}
+    | {"errorMessage", "patternErrorMessage", "deprecationMessage", "suggestSortText", "doNotSuggest"}
+    | {"allowComments", "allowTrailingCommas"}  # these three lines: editors, above all VS Code
+    | {"propertyOrder", "enumNames", "tsEnumNames", "tsType"}  # forms, and generators of types
+    | {"javaType", "existingJavaType", "javaName", "javaInterfaces", "javaEnumNames", "extendsJavaClass"}
+    | {"faker", "chance"}  # generators of examples
 )
+"""What the standard and common tools attach to a schema without restricting an instance."""
 
-NEVER_SUPPORTED = frozenset({"$recursiveRef", "extends", "disallow", "divisibleBy"})
-"""What other drafts enforce: an annotation to the letter of 2020-12, but surely not to its author."""
+OWN_PREFIXES = ("x-", "_", "//")
+"""Names of one's own, and keywords that their author has struck out, begin with one of these."""
+
+NEVER_SUPPORTED = {
+    "$recursiveRef": "write $dynamicRef",
+    "extends": "write allOf",
+    "disallow": "write not",
+    "divisibleBy": "write multipleOf",
+}
+"""What other drafts enforce, and how 2020-12 says it. To its letter annotations, but surely not to their author."""
+
+_INSTEAD = NEVER_SUPPORTED | {"nullable": 'write type as a list with "null" in it'}
+
+PARTNERS = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
+"""Keywords that restrict nothing without another one."""
 
 SCHEMA_MAPS = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
@@ -108,7 +128,16 @@ SCHEMAS = (
 
 def is_annotation(keyword: str) -> bool:
     """Whether a keyword never restricts an instance."""
-    return keyword in ANNOTATIONS or (str(keyword).startswith("x-") and keyword not in ENFORCED)
+    return keyword in ANNOTATIONS or (str(keyword).startswith(OWN_PREFIXES) and keyword not in ENFORCED)
+
+
+def instead_of(keyword: str) -> str:
+    """What its author may have meant by a keyword that isn't known, for messages."""
+    if keyword in _INSTEAD:
+        return _INSTEAD[keyword]
+    known = {name.lower(): name for name in (*ENFORCED, *ANNOTATIONS)}
+    similar = get_close_matches(keyword.lower()[:40], known, n=1, cutoff=0.8)
+    return f"did you mean {known[similar[0]]!r}? Else remove it" if similar else "remove it"
 
 
 def is_count(value: Any) -> bool:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from dg_sglang.errors import UnsupportedSchemaError
 from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.number_rule import ANY_NUMBER, NumberRule
+from dg_sglang.grammar.text import shortened
 
 MAX_REMAINDERS = 20_000
 
@@ -180,7 +181,7 @@ class NumberTexts:
             places += 1
         modulus = int(step * 10**places)
         if modulus > MAX_REMAINDERS:
-            message = f"multipleOf {_decimal(step)} needs {modulus:,} remainders, more than {MAX_REMAINDERS:,}"
+            message = f"multipleOf {shortened(_decimal(step))} needs more than {MAX_REMAINDERS:,} remainders"
             raise UnsupportedSchemaError(message, pointer="", keyword="multipleOf")
         if step.denominator == 1 and modulus == 1:
             return table.concat(table.optional(self.minus), self.natural, self.no_fraction)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 
-from dg_sglang.errors import UnsupportedSchemaError
+from dg_sglang.errors import GrammarTooLargeError, UnsupportedSchemaError
 from dg_sglang.grammar.expression import Expression, Expressions
 from dg_sglang.grammar.json_value import JsonPunctuation
 from dg_sglang.grammar.rules import ANY, NEVER, Clause, Condition, ObjectRule, StringRule
@@ -15,6 +15,7 @@ from dg_sglang.grammar.text import json_body
 
 MAX_NAME_CLASSES = 64
 MAX_DEMANDS = 4
+MAX_MEMBERS = 2_000
 
 
 class ObjectTexts:
@@ -42,6 +43,8 @@ class ObjectTexts:
         table = self.table
         members: list[tuple[Expression, bool]] = []
         names = declared_names(rule)
+        if len(names) > MAX_MEMBERS:
+            raise GrammarTooLargeError(f"an object declares {len(names):,} properties, more than {MAX_MEMBERS:,}")
         for name in names:
             value = self.algebra.value_of(rule, name)
             text = table.nothing if value == NEVER else self.text(value)

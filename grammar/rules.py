@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 from dg_sglang.grammar.number_rule import ANY_NUMBER, NumberRule
@@ -235,14 +236,16 @@ class ValueSet(NamedTuple):
     arrays: tuple[ArrayRule, ...] = ()
     objects: tuple[ObjectRule, ...] = ()
 
-    def join(self, other: ValueSet) -> ValueSet:
-        """The values in either."""
+    def join(self, *others: ValueSet) -> ValueSet:
+        """The values in any."""
+        constants, *rules = zip(self, *others, strict=True)
+        numbers, strings, arrays, objects = map(chain.from_iterable, rules)
         return ValueSet(
-            self.constants | other.constants,
-            _union((*self.numbers, *other.numbers), ANY_NUMBER),
-            _gather_options(_union((*self.strings, *other.strings), ANY_STRING)),
-            _union((*self.arrays, *other.arrays), ANY_ARRAY),
-            _union((*self.objects, *other.objects), ANY_OBJECT),
+            frozenset[bool | None]().union(*constants),
+            _union(numbers, ANY_NUMBER),
+            _gather_options(_union(strings, ANY_STRING)),
+            _union(arrays, ANY_ARRAY),
+            _union(objects, ANY_OBJECT),
         )
 
     def is_empty(self) -> bool:
@@ -266,4 +269,5 @@ def _gather_options(rules: tuple[StringRule, ...]) -> tuple[StringRule, ...]:
     if len(plain) < 2:
         return rules
     options = frozenset[str]().union(*(rule.options or () for rule in plain))
-    return (*(rule for rule in rules if rule not in plain), StringRule(options=options))
+    others = (rule for rule in rules if rule.options is None or rule.atoms)
+    return (*others, StringRule(options=options))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from dg_sglang.errors import UnsupportedSchemaError
-from dg_sglang.grammar.keywords import check_shapes, is_annotation, is_number
+from dg_sglang.grammar.keywords import check_shapes, is_number
 from dg_sglang.grammar.number_rule import NumberRule, exact
 from dg_sglang.grammar.rules import (
     ALL_VALUES,
@@ -40,11 +40,17 @@ class Algebra:
     """Intersection and difference of value sets, with the means to see that a rule has no members."""
 
     def __init__(
-        self, document: SchemaDocument, texts: StringTexts, values_of: Callable[[Subschema], ValueSet]
+        self,
+        document: SchemaDocument,
+        texts: StringTexts,
+        values_of: Callable[[Subschema], ValueSet],
+        note: Callable[[Subschema], None],
     ) -> None:
+        """`values_of` reads a subschema; `note` is told of those that say so little that they needn't be read."""
         self.document = document
         self.texts = texts
         self.values_of = values_of
+        self.note = note
         self.at = ("", "")  # pointer and keyword that are being merged, for messages
         self.nesting = 0  # how many questions about emptiness are being answered
         self._values: dict[Clause, ValueSet] = {}
@@ -55,14 +61,18 @@ class Algebra:
 
     def clause(self, schema: Subschema) -> Clause:
         """The clause that says just this schema."""
-        seen = []
+        seen, is_annotation = set[Subschema](), self.document.is_annotation
         while isinstance(schema.value, dict) and "$ref" in schema.value:
             check_shapes(schema.value, schema.pointer)
             if schema in seen or not all(key == "$ref" or is_annotation(key) for key in schema.value):
                 break
-            seen.append(schema)
+            self.note(schema)
+            seen.add(schema)
             schema = self.document.resolve(schema, "$ref")
-        if schema.value is True or (isinstance(schema.value, dict) and all(map(is_annotation, schema.value))):
+        if isinstance(schema.value, dict) and all(map(is_annotation, schema.value)):
+            self.note(schema)
+            return ANY
+        if schema.value is True:
             return ANY
         return NEVER if schema.value is False else frozenset({Literal(schema, True)})
 
@@ -142,10 +152,7 @@ class Algebra:
 
     def join(self, sets: Iterable[ValueSet]) -> ValueSet:
         """The values in any."""
-        result = ValueSet()
-        for one in sets:
-            result = result.join(one)
-        return result
+        return ValueSet().join(*sets)
 
     def _products(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
         if left == right:

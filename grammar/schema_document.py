@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
-from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
-from dg_sglang.grammar.keywords import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
+from dg_sglang.errors import GrammarTooLargeError, InvalidSchemaError, UnsupportedSchemaError
+from dg_sglang.grammar.keywords import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS, is_annotation
 from dg_sglang.grammar.text import shown
+
+MAX_SIZE = 1_000_000
 
 
 class Subschema:
@@ -29,9 +31,14 @@ class Subschema:
 
 
 class SchemaDocument:
-    """Finds subschemas and resolves references ($id and draft 4's id, $anchor, $dynamicAnchor, JSON pointers)."""
+    """Finds subschemas and resolves references ($id and draft 4's id, $anchor, $dynamicAnchor, JSON pointers).
 
-    def __init__(self, schema: Any) -> None:
+    annotations: keywords and formats of one's own that restrict nothing.
+    """
+
+    def __init__(self, schema: Any, annotations: Collection[str] = ()) -> None:
+        check_size(schema)
+        self.annotations = annotations
         self.resources: dict[str, Subschema] = {}
         self.anchors: dict[str, Subschema] = {}
         self.dynamic: dict[str, list[Subschema]] = {}
@@ -44,12 +51,18 @@ class SchemaDocument:
         self._register(self.root)
         self.resources.setdefault("", self.root)
         self._collect(self.root)
+        self.declared = tuple(self.places.values())
+        """The subschemas where the standard has them, whether anything refers to them or not."""
 
     def _collect(self, place: Subschema) -> None:
         for child in self._children(place):
             if child.pointer not in self.places:
                 self._register(child)
                 self._collect(child)
+
+    def is_annotation(self, keyword: str) -> bool:
+        """Whether a keyword never restricts an instance."""
+        return is_annotation(keyword) or keyword in self.annotations
 
     def child(self, parent: Subschema, *steps: str | int) -> Subschema:
         """The subschema below `parent` at these keys and indices."""
@@ -121,6 +134,20 @@ class SchemaDocument:
                 yield Subschema(below, f"{place.pointer}/{escape(keyword)}", place.base)
             for step in steps:
                 yield Subschema(below[step], f"{place.pointer}/{escape(keyword)}/{escape(str(step))}", place.base)
+
+
+def check_size(schema: Any) -> None:
+    """Raise GrammarTooLargeError where a schema's values and the characters in them are more than MAX_SIZE."""
+    size, stack = 0, [schema]
+    while stack:
+        value = stack.pop()
+        size += 1 + (len(value) if isinstance(value, str) else 0)
+        if size > MAX_SIZE:
+            raise GrammarTooLargeError(f"the schema holds more than {MAX_SIZE:,} values and characters, or itself")
+        if isinstance(value, Mapping):
+            stack += [*value, *value.values()]
+        elif isinstance(value, list | tuple):
+            stack += value
 
 
 def _split_url(place: Subschema, reference: str) -> tuple[str, str]:

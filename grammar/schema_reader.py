@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
-from dg_sglang.grammar.keywords import ENFORCED, NEVER_SUPPORTED, check_shapes, is_annotation
+from dg_sglang.grammar.keywords import ENFORCED, NEVER_SUPPORTED, PARTNERS, check_shapes, instead_of, is_annotation
 from dg_sglang.grammar.rules import (
     ALL_VALUES,
     ANY,
@@ -21,6 +21,7 @@ from dg_sglang.grammar.rules import (
 from dg_sglang.grammar.schema_algebra import Algebra
 from dg_sglang.grammar.schema_document import SchemaDocument, Subschema
 from dg_sglang.grammar.string_text import StringTexts
+from dg_sglang.grammar.text import shown
 from dg_sglang.grammar.type_keywords import GROUPS, TypeKeywords
 
 _GROUP_OF = {keyword: group for group, keywords in GROUPS.items() for keyword in keywords}
@@ -38,7 +39,7 @@ class SchemaReader:
     def __init__(self, document: SchemaDocument, texts: StringTexts, *, open_world: bool) -> None:
         self.document = document
         self.open_world = open_world
-        self.algebra = Algebra(document, texts, lambda schema: self.values(schema))
+        self.algebra = Algebra(document, texts, lambda schema: self.values(schema), self.note)
         self.report: dict[tuple[str, str], str] = {}
         self.types = TypeKeywords(document, self.algebra, self.report, open_world=open_world)
         self._values: dict[tuple[Subschema, bool], ValueSet] = {}
@@ -83,6 +84,7 @@ class SchemaReader:
         check_shapes(value, schema.pointer)
         if isinstance(value, bool):
             return ALL_VALUES if value else ValueSet()
+        self.note(schema)
         keywords = [one for one in value if self._counts(schema, one)]
         outer = self._tracking
         self._tracking = outer or any(keyword in value for keyword in _UNEVALUATED)
@@ -98,20 +100,33 @@ class SchemaReader:
         self._tracking = outer
         return values if outer else _forget(values)
 
+    def note(self, schema: Subschema) -> None:
+        """Note for each keyword what is done about it: it is enforced, an annotation, or refused."""
+        if (schema.pointer, next(iter(schema.value), "")) not in self.report:
+            for keyword in schema.value:
+                self.report[schema.pointer, keyword] = self._status(schema, keyword)
+
     def _counts(self, schema: Subschema, keyword: str) -> bool:
-        """Whether the keyword is one to read. It is enforced, an annotation, or refused: note which."""
-        status = "enforced"
+        """Whether the keyword is one to read."""
+        enforced = self.report[schema.pointer, keyword] == "enforced"
+        return enforced and (keyword in self.combinators or keyword in _GROUP_OF)
+
+    def _status(self, schema: Subschema, keyword: str) -> str:
+        if is_annotation(keyword):
+            return "annotation"
+        if keyword in self.document.annotations:
+            return "annotation (of your own)"
         if keyword not in ENFORCED:
-            status = "annotation"
-            if not is_annotation(keyword):
-                if not self.open_world or keyword in NEVER_SUPPORTED:
-                    message = f"{keyword!r} is not supported; remove it, or check it after generation"
-                    raise UnsupportedSchemaError(message, pointer=schema.pointer, keyword=keyword)
-                status = "annotation (not in the vocabulary)"
-        elif keyword != "$ref" and self.open_world and "$ref" in schema.value and self.document.is_before_2019:
-            status = "annotation (beside $ref, before draft 2019-09)"
-        self.report[schema.pointer, keyword] = status
-        return status == "enforced" and (keyword in self.combinators or keyword in _GROUP_OF)
+            if not self.open_world or keyword in NEVER_SUPPORTED:
+                otherwise = "check it after generation, or name it in `annotations` if it restricts nothing"
+                message = f"{shown(keyword)} is not supported; {instead_of(keyword)}, {otherwise}"
+                raise UnsupportedSchemaError(message, pointer=schema.pointer, keyword=keyword)
+            return "annotation (not in the vocabulary)"
+        if keyword != "$ref" and self.open_world and "$ref" in schema.value and self.document.is_before_2019:
+            return "annotation (beside $ref, before draft 2019-09)"
+        if PARTNERS.get(keyword, keyword) not in schema.value:
+            return f"annotation (nothing to say without {PARTNERS[keyword]})"
+        return "enforced"
 
     # ---- combinators --------------------------------------------------------------------------------------------
 

@@ -111,6 +111,11 @@ def shown(value: Any) -> str:
         text = repr(value)
     except Exception:  # an integer of more digits than Python writes; nested too deeply; a repr of its own that fails
         text = f"{type(value).__name__} that can't be shown"
+    return shortened(text)
+
+
+def shortened(text: str) -> str:
+    """A text as messages quote it."""
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 

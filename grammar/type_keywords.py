@@ -87,7 +87,11 @@ class TypeKeywords:
             return ALL_VALUES._replace(numbers=(rule,) if rule else ())
         if group == "string":
             strings = self.string(schema)
-            return ALL_VALUES._replace(strings=(strings,) if strings else ())
+            values = ALL_VALUES._replace(strings=(strings,) if strings else ())
+            if value.get("format") in formats.INTEGERS and not self.open_world:
+                low, high = map(exact, formats.INTEGERS[value["format"]])
+                values = values._replace(numbers=(NumberRule(low=low, high=high, step=exact(1)),))
+            return values
         if group == "array":
             arrays = self.array(schema, tracking=tracking)
             return ALL_VALUES._replace(arrays=(arrays,) if arrays else ())
@@ -149,7 +153,7 @@ class TypeKeywords:
         value, atoms = schema.value, []
         if "pattern" in value:
             atoms.append(Atom("pattern", value["pattern"], True, schema.pointer))
-        if "format" in value and self._is_enforced_format(schema):
+        if "format" in value and self._is_format_of_strings(schema):
             atoms.append(Atom("format", value["format"], True, schema.pointer))
         if "x-verbatim" in value:
             at = f"{schema.pointer}/x-verbatim"
@@ -157,14 +161,20 @@ class TypeKeywords:
         low, high = int(value.get("minLength", 0)), int(value["maxLength"]) if "maxLength" in value else None
         return None if high is not None and high < low else StringRule(low, high, atoms=frozenset(atoms))
 
-    def _is_enforced_format(self, schema: Subschema) -> bool:
+    def _is_format_of_strings(self, schema: Subschema) -> bool:
+        """Whether the format is one that strings are held to. Notes what is done about it."""
         name = schema.value["format"]
-        if name in formats.STANDARD:
+        if name in formats.STANDARD or (name in formats.OTHERS and not self.open_world):
             return True
-        if name in formats.NOT_REGULAR or not (self.open_world or name in formats.ANNOTATIONS):
-            message = f"the format {shown(name)} is not supported"
+        if name in formats.INTEGERS and not self.open_world:
+            return False
+        named = name in self.document.annotations
+        if not named and (name in formats.NOT_REGULAR or not (self.open_world or name in formats.ANNOTATIONS)):
+            otherwise = "remove it, or name it in `annotations` to leave it unchecked"
+            message = f"the format {shown(name)} is not supported; {otherwise}"
             raise UnsupportedSchemaError(message, pointer=schema.pointer, keyword="format")
-        self.report[schema.pointer, "format"] = f"annotation (no such format: {name})"
+        why = "of your own" if named else "a hint" if name in formats.ANNOTATIONS else "not in the standard"
+        self.report[schema.pointer, "format"] = f"annotation ({why}: {name})"
         return False
 
     def array(self, schema: Subschema, *, tracking: bool) -> ArrayRule | None:

@@ -30,6 +30,8 @@ def _schema_options(command: F) -> F:
     ebnf = "SCHEMA is a context-free grammar (GBNF or Lark), or a file with one."
     command = click.option("--ebnf", "kind", flag_value="ebnf", help=ebnf)(command)
     command = click.option("--regex", "kind", flag_value="regex", help="SCHEMA is a regular expression.")(command)
+    own = "A keyword or format of SCHEMA that restricts nothing, though no standard names it. May be repeated."
+    command = click.option("--annotation", "annotations", multiple=True, metavar="NAME", help=own)(command)
     world = "Follow the standard to the letter: undeclared properties may appear."
     command = click.option("--open", "open_world", is_flag=True, help=world)(command)
     return click.argument("schema")(command)
@@ -47,13 +49,15 @@ tokenizer_option = click.option(
 @_schema_options
 @tokenizer_option
 @json_option
-def check(schema: str, kind: str | None, open_world: bool, tokenizer: str, as_json: bool) -> None:
+def check(
+    schema: str, kind: str | None, open_world: bool, annotations: tuple[str, ...], tokenizer: str, as_json: bool
+) -> None:
     """Compile SCHEMA; say how large the automaton is, what is enforced, and how short an answer can be."""
     from time import perf_counter
 
     from dg_sglang.grammar import Choice, TokenAutomaton, compile_constraint
 
-    constraint = read_constraint(schema, kind, open_world=open_world)
+    constraint = read_constraint(schema, kind, open_world=open_world, annotations=annotations)
     vocabulary, ends = load_vocabulary(tokenizer)
     _ = vocabulary.trie  # once per tokenizer, not per schema
     warm_up = compile_constraint(Choice(["x"]))  # the first automaton also loads the kernels
@@ -83,7 +87,7 @@ def check(schema: str, kind: str | None, open_world: bool, tokenizer: str, as_js
 @grammar.command()
 @_schema_options
 @json_option
-def explain(schema: str, kind: str | None, open_world: bool, as_json: bool) -> None:
+def explain(schema: str, kind: str | None, open_world: bool, annotations: tuple[str, ...], as_json: bool) -> None:
     """Say for each keyword of SCHEMA, place by place, what is enforced."""
     if kind:
         raise click.UsageError(f"--{kind} has no keywords to explain.")
@@ -92,7 +96,9 @@ def explain(schema: str, kind: str | None, open_world: bool, as_json: bool) -> N
     found = [
         {"pointer": pointer, "keyword": keyword, "status": status}
         | ({"how": ENFORCED[keyword].enforced} if keyword in ENFORCED else {})
-        for pointer, keyword, status in _explained(read_constraint(schema, None, open_world=open_world))
+        for pointer, keyword, status in _explained(
+            read_constraint(schema, None, open_world=open_world, annotations=annotations)
+        )
     ]
     if as_json:
         click.echo(dump(found, sys.stdout.encoding))
@@ -112,7 +118,9 @@ def explain(schema: str, kind: str | None, open_world: bool, as_json: bool) -> N
 @_schema_options
 @click.argument("instance")
 @json_option
-def accepts(schema: str, kind: str | None, open_world: bool, instance: str, as_json: bool) -> None:
+def accepts(
+    schema: str, kind: str | None, open_world: bool, annotations: tuple[str, ...], instance: str, as_json: bool
+) -> None:
     """Say whether INSTANCE is in the grammar (exit code 0), or where it leaves it (exit code 1).
 
     INSTANCE is the text itself, a file, or "-" for stdin.
@@ -123,7 +131,7 @@ def accepts(schema: str, kind: str | None, open_world: bool, instance: str, as_j
     from dg_sglang.grammar.diagnosis import rejection
     from dg_sglang.report import printable
 
-    constraint = read_constraint(schema, kind, open_world=open_world)
+    constraint = read_constraint(schema, kind, open_world=open_world, annotations=annotations)
     text = read_text(instance, "INSTANCE")
     reason = rejection(compile_constraint(constraint), text)
     hint = "" if reason is None or kind else _hint(constraint, text)
@@ -164,6 +172,7 @@ def sample(
     schema: str,
     kind: str | None,
     open_world: bool,
+    annotations: tuple[str, ...],
     count: int,
     seed: int | None,
     max_tokens: int | None,
@@ -183,7 +192,7 @@ def sample(
     from dg_sglang.grammar import TokenAutomaton, compile_constraint
     from dg_sglang.grammar.samples import draw_text
 
-    constraint = read_constraint(schema, kind, open_world=open_world, whitespace="compact")
+    constraint = read_constraint(schema, kind, open_world=open_world, annotations=annotations, whitespace="compact")
     vocabulary, ends = load_vocabulary(tokenizer)
     automaton = TokenAutomaton(compile_constraint(constraint), vocabulary, end_token_ids=ends)
     shortest = automaton.min_tokens(automaton.start)
@@ -206,7 +215,7 @@ def sample(
 def _explained(constraint: Any) -> list[tuple[str, str, str]]:
     from dg_sglang.grammar.json_schema import explain_schema
 
-    return explain_schema(constraint.resolved(), open_world=constraint.open)
+    return explain_schema(constraint.resolved(), open_world=constraint.open, annotations=constraint.annotations)
 
 
 def _by_status(constraint: Any) -> dict[str, list[str]]:

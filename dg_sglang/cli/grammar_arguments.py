@@ -12,22 +12,26 @@ if TYPE_CHECKING:
     from dg_sglang.grammar import Constraint, Vocabulary
 
 
-def read_constraint(schema: str, kind: str | None, *, open_world: bool, whitespace: Any = None) -> "Constraint":
+def read_constraint(
+    schema: str, kind: str | None, *, open_world: bool, annotations: tuple[str, ...], whitespace: Any = None
+) -> "Constraint":
     """The constraint that SCHEMA means, read as `kind`: "regex", "ebnf", or None for a JSON Schema."""
     from dg_sglang.grammar import Ebnf, JsonSchema, Regex
     from dg_sglang.pipelines import resolve_schema
 
-    if kind and open_world:
-        raise click.UsageError(f"--open is about JSON Schemas, not --{kind}.")
+    if kind and (open_world or annotations):
+        option = "--open" if open_world else "--annotation"
+        raise click.UsageError(f"{option} is about JSON Schemas, not --{kind}.")
     if kind == "regex":
         return Regex(schema)
     if kind == "ebnf":
         return Ebnf(read_text(schema, "SCHEMA"))
+    given: Any = schema
     if schema == "-":
-        return JsonSchema(_stdin("SCHEMA"), whitespace, open=open_world)
-    if schema.lstrip()[:1] == "{" or schema in ("true", "false"):
-        return JsonSchema(schema, whitespace, open=open_world)
-    return JsonSchema(resolve_schema(schema), whitespace, open=open_world)
+        given = _stdin("SCHEMA")
+    elif schema.lstrip()[:1] != "{" and schema not in ("true", "false"):
+        given = resolve_schema(schema)
+    return JsonSchema(given, whitespace, open=open_world, annotations=annotations)
 
 
 def read_text(given: str, what: str) -> str:

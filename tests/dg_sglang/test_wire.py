@@ -34,11 +34,13 @@ def test_a_schema_travels_as_it_is(schema: object) -> None:
     assert json.loads(text) == constraint.resolved()
 
 
-def test_sources_and_the_open_world_travel_in_a_keyword_of_their_own() -> None:
+def test_sources_annotations_and_the_open_world_travel_in_a_keyword_of_their_own() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "x-verbatim": {"source": "s", "kind": "date"}}}}
     sources = {"s": VerbatimSource(["on 1 May", "or 2 June"], {"date": ["1 May"]}), "t": "plain"}
-    text = to_wire(JsonSchema(schema, sources=sources, open=True))["json_schema"]
+    schema["properties"]["a"]["format"] = "own"
+    text = to_wire(JsonSchema(schema, sources=sources, open=True, annotations={"own"}))["json_schema"]
     back = read_schema(text)
+    assert back.annotations == ["own"]
     assert back.schema == schema
     assert back.open
     assert back.sources == {name: VerbatimSource.of(source) for name, source in sources.items()}
@@ -94,6 +96,8 @@ def test_what_is_no_constraint_is_refused() -> None:
         to_wire(JsonSchema({"const": float("nan")}))
     with pytest.raises(InvalidSchemaError, match="x-dg"):
         to_wire(JsonSchema({"x-dg": 1}, open=True))
+    with pytest.raises(InvalidSchemaError, match="annotations must be a list of names, not 'own'"):
+        to_wire(JsonSchema({}, annotations="own"))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import pytest
 from dg_sglang.errors import UnsupportedSchemaError
 from dg_sglang.grammar import JsonSchema, compile_constraint
 from dg_sglang.grammar.expression import Expressions
-from dg_sglang.grammar.formats import NOT_REGULAR, STANDARD, compile_format
+from dg_sglang.grammar.formats import INTEGERS, NOT_REGULAR, OTHERS, STANDARD, compile_format
 from dg_sglang.grammar.text import json_body
 
 EXAMPLES = {
@@ -36,11 +36,21 @@ EXAMPLES = {
     "uri-template": (["http://x/{a}/{b:3}{?c*,d}", "x"], ["{a", "a}", "{}"]),
     "json-pointer": (["", "/a~1b/~0", "/0/"], ["a", "/~2", "/a~"]),
     "relative-json-pointer": (["1/a", "0#", "12"], ["/a", "-1/a", "01"]),
+    "byte": (["", "TWE=", "TW+/", "TQ=="], ["TWE", "T===", "TW-_", "TW E"]),
+    "base64": (["TWE="], ["TWE"]),
+    "base64url": (["TW-_", "TQ=="], ["TW+/", "TQ="]),
+    "host-name": (["www.example.com"], ["a_b"]),
+    "ip-address": (["127.0.0.1"], ["::1"]),
+    "ipvanyaddress": (["127.0.0.1", "::1"], ["1.2.3", "12345::"]),
+    **{
+        f"uuid{n}": ([f"2eb8aa08-AA98-{n}1ea-b4aa-73b441d16380"], ["2eb8aa08-AA98-01ea-b4aa-73b441d16380", "2eb8"])
+        for n in range(1, 9)
+    },
 }
 
 
 def test_every_format_of_the_table_has_examples():
-    assert set(EXAMPLES) == set(STANDARD)
+    assert set(EXAMPLES) == {*STANDARD, *OTHERS}
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
@@ -50,6 +60,27 @@ def test_members_and_others(name):
     members, others = EXAMPLES[name]
     assert [text for text in members if not table.after(node, json_body(text)).nullable] == []
     assert [text for text in others if table.after(node, json_body(text)).nullable] == []
+
+
+@pytest.mark.parametrize("name", sorted(INTEGERS))
+def test_integers_in_range(name):
+    low, high = INTEGERS[name]
+    bits = int(name.strip("uint"))
+    assert high - low == 2**bits - 1
+    assert low == (0 if name.startswith("u") else -(2 ** (bits - 1)))
+    for kind in ("integer", "number", ["integer", "string"]):
+        grammar = compile_constraint(JsonSchema({"type": kind, "format": name}))
+        assert [grammar.accepts(str(value)) for value in (low - 1, low, 0, high, high + 1)] == [0, 1, 1, 1, 0]
+        assert not grammar.accepts("0.5")
+        assert grammar.accepts('"any"') == (kind == ["integer", "string"])
+        assert compile_constraint(JsonSchema({"type": kind, "format": name}, open=True)).accepts(str(high + 1))
+
+
+@pytest.mark.parametrize("name", sorted(OTHERS))
+def test_formats_of_others_are_annotations_to_the_letter(name):
+    schema = {"type": "string", "format": name}
+    assert not compile_constraint(JsonSchema(schema)).accepts('"?"')
+    assert compile_constraint(JsonSchema(schema, open=True)).accepts('"?"')
 
 
 @pytest.mark.parametrize("name", [*NOT_REGULAR, "no-such-format"])

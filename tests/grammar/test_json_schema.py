@@ -162,7 +162,7 @@ STRINGS_ITEMS = {"type": "array", "items": {"type": "string"}, "uniqueItems": Tr
     [
         ({"type": "string", "pattern": r"(a)\1"}, "pattern", ""),
         (
-            {"type": "object", "properties": {"a/b": {"type": "string", "pattern": r"(?i)x"}}},
+            {"type": "object", "properties": {"a/b": {"type": "string", "pattern": r"(?>x)"}}},
             "pattern",
             "/properties/a~1b",
         ),
@@ -274,6 +274,24 @@ def test_every_keyword_is_explained():
         ("", "type"): "enforced", ("", "title"): "annotation", ("", "properties"): "enforced",
         ("/properties/a", "type"): "enforced", ("/properties/a", "maxLength"): "enforced",
         ("/properties/a", "x-ui"): "annotation",
+    }  # fmt: skip
+    schema = {
+        "anyOf": [{"$ref": "#/$defs/a", "title": "A"}, {"then": {}, "minContains": 2, "type": "null"}],
+        "items": {"description": "any"},
+        "format": "int32",
+        "own": 1,
+        "$defs": {"a": {"type": "string", "format": "path"}, "b": {"minLength": 1}},
+    }
+    explained = {(at, keyword): status for at, keyword, status in explain_schema(schema, annotations=["own"])}
+    assert explained == {
+        ("", "anyOf"): "enforced", ("", "items"): "enforced", ("", "format"): "enforced",
+        ("", "own"): "annotation (of your own)", ("", "$defs"): "annotation",
+        ("/anyOf/0", "$ref"): "enforced", ("/anyOf/0", "title"): "annotation",
+        ("/anyOf/1", "then"): "annotation (nothing to say without if)", ("/anyOf/1", "type"): "enforced",
+        ("/anyOf/1", "minContains"): "annotation (nothing to say without contains)",
+        ("/items", "description"): "annotation",
+        ("/$defs/a", "type"): "enforced", ("/$defs/a", "format"): "annotation (a hint: path)",
+        ("/$defs/b", "minLength"): "not needed (nothing refers to it)",
     }  # fmt: skip
     unknown = explain_schema({"maxlength": 3, "type": "string"}, open_world=True)
     assert ("", "maxlength", "annotation (not in the vocabulary)") in unknown

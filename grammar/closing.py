@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dg_sglang.grammar.byte_automaton import ByteAutomaton
+from dg_sglang.errors import GrammarTooLargeError
+from dg_sglang.grammar.byte_automaton import MAX_STATES, ByteAutomaton
 from dg_sglang.grammar.vocabulary import Vocabulary
 from dg_sglang.kernels import shortest
 from dg_sglang.kernels.automaton import distances
@@ -32,6 +33,8 @@ class Closings:
         self._inner = _embedded_lengths(automaton, self._spelt)
         self._closing = _blank(0)
         self._run(lambda arena, closing: shortest.settle(arena, closing, self._spelt, self._inner, automaton.loaded))
+        if MAX_STATES < self._closing[automaton.start]["length"] < FAR:
+            raise GrammarTooLargeError(f"even the shortest text of the constraint has more than {MAX_STATES:,} bytes")
 
     def fewest_tokens(self, states: NDArray[np.int64]) -> NDArray[np.int64]:
         """The bound for each state; FAR where none of its texts can be spelt."""

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Protocol
 
+from dg_sglang.errors import GrammarTooLargeError
+
 ALL_BYTES = (1 << 256) - 1
+MAX_COUNT = 1_000_000_000
 
 
 class Automaton(Protocol):
@@ -148,9 +151,16 @@ class Expressions:
         return target
 
     def repeat(self, part: Expression, low: int = 0, high: int | None = None) -> Expression:
-        """`part` at least `low` and at most `high` times (None: without bound). The counter lives in the expression."""
+        """`part` at least `low` and at most `high` times (None: without bound). The counter lives in the expression.
+
+        Raises GrammarTooLargeError where `low` is more than MAX_COUNT; such a `high` is as good as none.
+        """
         if high is not None and high < low:
             return self.nothing
+        if low > MAX_COUNT:
+            raise GrammarTooLargeError(f"no answer is long enough for more than {MAX_COUNT:,} repetitions")
+        if high is not None and high > MAX_COUNT:
+            high = None
         if part is self.nothing:
             return self.empty if low == 0 else self.nothing
         if part is self.empty or high == 0:

@@ -56,9 +56,10 @@ def length(m, closing, spelt, inner, root):
             value = np.int64(0)
         elif one.kind == LITERAL:
             value = one.second
-            for position in range(one.first, one.first + one.second):
-                if not spelt[m.text[position].byte]:
-                    value = FAR
+            if not spelt.all():  # else a long text would be read again from each of its places
+                for position in range(one.first, one.first + one.second):
+                    if not spelt[m.text[position].byte]:
+                        value = FAR
         elif one.kind == BYTES:
             value = FAR
             for byte in range(256):

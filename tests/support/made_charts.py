@@ -28,13 +28,17 @@ _SIZES = ((6.4, 4.8), (8, 5), (7, 4), (9, 6))
 
 @dataclass
 class MadeChart:
-    """A drawn chart and what it says. `series` maps a name (None for a single one) to (x, y) pairs."""
+    """A drawn chart and what it says. `series` maps a name (None for a single one) to (x, y) pairs.
+
+    `span` is the range of the value axis from end to end, in decades where it is logarithmic; of a pie 100.
+    """
 
     path: Path
     kind: str
     title: str
     value_axis: str | None = None
     series: dict[str | None, list[tuple[str | float, float]]] = field(default_factory=dict)
+    span: float = 100.0
 
 
 def make_chart(path: Path, kind: str, seed: int) -> MadeChart:
@@ -50,6 +54,9 @@ def make_chart(path: Path, kind: str, seed: int) -> MadeChart:
         figure, axes = plt.subplots(figsize=rng.choice(_SIZES), dpi=rng.choice((90, 100, 120, 150)))
         {"line": _line, "scatter": _scatter, "pie": _pie}.get(kind, _bars)(axes, made, rng)
         axes.set_title(made.title)
+        if kind != "pie":
+            low, high = axes.get_xlim() if kind == "horizontal bar" else axes.get_ylim()
+            made.span = abs(high - low)
         figure.tight_layout()
         figure.savefig(path)
         plt.close(figure)

@@ -20,7 +20,10 @@ class Legend:
 
 
 def find_legend(texts: Sequence[Text], colours: Sequence[Colour]) -> Legend:
-    """Texts one under (or beside) the other, each with one colour directly to its left and none in common."""
+    """Texts one under (or beside) the other, each with one colour directly to its left and none in common.
+
+    A single text is a legend where the colour to its left is a stroke or patch of its own, wider than high.
+    """
     entries: list[tuple[int, Text, float]] = []
     for text in texts:
         found = _sample(text, colours)
@@ -45,9 +48,10 @@ def find_legend(texts: Sequence[Text], colours: Sequence[Colour]) -> Legend:
         else:
             rows.append([entry])
     groups = [group for group in (*columns, *rows) if len({colour for colour, *_ in group}) == len(group) > 1]
-    if not groups:
+    alone = [] if groups else [entry for entry in entries if _stands_alone(entry, colours[entry[0]].mask)]
+    if not groups and len(alone) != 1:
         return Legend({}, None)
-    group = max(groups, key=len)
+    group = max(groups, key=len) if groups else alone
     pad = max(text.height for _, text, _ in group) * 0.6
     box = (
         min(left for *_, left in group) - pad,
@@ -56,6 +60,18 @@ def find_legend(texts: Sequence[Text], colours: Sequence[Colour]) -> Legend:
         max(text.box[3] for _, text, _ in group) + pad,
     )
     return Legend({colour: text.text for colour, text, _ in group}, box)
+
+
+def _stands_alone(entry: tuple[int, Text, float], mask: Mask) -> bool:
+    """Whether the sample before a text is a short stroke or a patch that nothing of its colour joins."""
+    _, text, left = entry
+    reach = round(0.7 * text.height)
+    x0, x1, y0, y1 = int(left), int(text.box[0]), int(text.y) - reach, int(text.y) + reach + 1
+    window = _window(mask, x0 - 4, y0, x1 + 1, y1)
+    rows, columns = np.flatnonzero(window.any(1)), np.flatnonzero(window.any(0))
+    if not len(rows) or window[0].any() or window[-1].any() or window[:, :2].any() or window[:, -1].any():
+        return False
+    return bool(np.ptp(columns) + 1 >= 1.5 * text.height and np.ptp(columns) > 1.5 * np.ptp(rows))
 
 
 def _sample(text: Text, colours: Sequence[Colour]) -> tuple[int, float] | None:

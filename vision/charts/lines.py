@@ -12,9 +12,14 @@ from dg_sglang.errors import ChartError
 from dg_sglang.vision.charts.marks import Mask, pieces
 from dg_sglang.vision.charts.model import Chart, Point
 from dg_sglang.vision.charts.picture import Picture
-from dg_sglang.vision.charts.refusals import have_whiskers, look_at
+from dg_sglang.vision.charts.refusals import have_whiskers, is_disc, look_at
 from dg_sglang.vision.charts.scale import Scale
 from dg_sglang.vision.grid import PixelBox
+
+_NEAR = 2.5  # pixels between a corner or marker and the value that it stands at
+_LEAST_STEP = 15  # pixels between two values of a grid; finer ones fit by chance
+_LEAST_MARKERS = 3
+_BUBBLES = 2.5  # times the usual area, from which dots differ in size
 
 
 def read_lines_or_dots(picture: Picture) -> Chart:
@@ -25,11 +30,13 @@ def read_lines_or_dots(picture: Picture) -> Chart:
         across = picture.scale(picture.bottom)
         if any(have_whiskers(colour.mask) for colour in picture.colours):
             raise ChartError("bars stand on the dots (error bars), and where the values lie on them can't be told")
+        sizes = _sizes([colour.mask for colour in picture.colours])
         points = {
             index: [Point(x=across.value(x), y=scale.value(y), box=box) for x, y, box in cloud]
             for index, cloud in enumerate(clouds)
         }
-        return picture.chart("scatter", points)
+        chart = picture.chart("scatter", points)
+        return chart.model_copy(update={"warnings": [*chart.warnings, *sizes]})
     looks = [look_at(colour.mask) for colour in picture.colours]
     lines = [index for index, look in enumerate(looks) if not look.is_filled]
     for index in lines or range(len(looks)):
@@ -39,11 +46,34 @@ def read_lines_or_dots(picture: Picture) -> Chart:
     kept = {index: points for index, points in series.items() if len(points) > 1}
     if not kept:
         raise ChartError("no line runs through the chart, and no bars or dots stand in it")
-    filled = len(looks) - len(lines)
-    warnings = (
-        [f"{filled} filled area(s) beside the lines, such as bands of confidence, weren't read"] if filled else []
-    )
-    return picture.chart("line", kept).model_copy(update={"warnings": warnings})
+    warnings = []
+    if len(looks) > len(lines):
+        warnings.append(
+            f"{len(looks) - len(lines)} filled area(s) beside the lines, such as bands of confidence, weren't read"
+        )
+    if picture.bottom.scale is None and any(_bends(picture, picture.colours[index].mask) for index in kept):
+        warnings.append("the lines bend between the labels, too: they were read at the labels only")
+    chart = picture.chart("line", kept)
+    return chart.model_copy(update={"warnings": [*chart.warnings, *warnings]})
+
+
+def _bends(picture: Picture, mask: Mask) -> bool:
+    """Whether several of a line's corners lie far from all labels."""
+    places = [label.x for label in picture.bottom.labels]
+    reach = 0.2 * float(np.median(np.diff(places)))
+    found = [x for x, _ in markers(mask)] or corners(centre_line(mask), tolerance=4.0)
+    return sum(min(abs(x - place) for place in places) > reach for x in found[1:-1]) > 2
+
+
+def _sizes(masks: Sequence[Mask]) -> list[str]:
+    """A warning where dots differ in size. Raises ChartError where some of these overlap."""
+    found = [piece for mask in masks for piece in pieces(mask, least=6)[0]]
+    discs = [piece.area for piece in found if is_disc(piece)]
+    if not discs or max(discs) < _BUBBLES * float(np.median(discs)):
+        return []
+    if any(not is_disc(piece) and piece.area > 0.5 * min(discs) for piece in found):
+        raise ChartError("the dots differ in size (bubbles), and some overlap or are cut: they can't be told apart")
+    return ["the dots differ in size (bubbles): their sizes weren't read"]
 
 
 def _is_scatter(picture: Picture, clouds: Sequence[Sequence[object]]) -> bool:
@@ -55,34 +85,59 @@ def _is_scatter(picture: Picture, clouds: Sequence[Sequence[object]]) -> bool:
 
 
 def _line_points(picture: Picture, mask: Mask, scale: Scale) -> list[Point]:
-    """A line's heights: at the categories, or at the numbers where it has its corners."""
-    line, across = centre_line(mask), picture.bottom.scale
+    """A line's heights: at its markers; without any, at the categories, or at the numbers where it has its corners."""
+    line, across, marked = centre_line(mask), picture.bottom.scale, markers(mask)
     if across is None:
         places: list[tuple[str | float, float]] = [(label.text, label.x) for label in picture.bottom.labels]
     else:
-        places = [(value, across.position(value)) for value in _regular(across, corners(line))]
-    heights = [(name, x, height_at(line, x)) for name, x in places]
-    return [
-        Point(x=name, y=scale.value(y + 0.5), box=(x - 3, y - 3, x + 3, y + 3))
-        for name, x, y in heights
-        if y is not None
-    ]
+        found = [x for x, _ in marked] or corners(line)
+        places = [(value, across.position(value)) for value in _regular(across, found, marked=bool(marked))]
+    points = []
+    for name, x in places:
+        near = [y for place, y in marked if abs(place - x) < _NEAR]
+        y = near[0] if near else height_at(line, x)
+        if y is not None:
+            points.append(Point(x=name, y=scale.value(y + 0.5), box=(x - 3, y - 3, x + 3, y + 3)))
+    return points
 
 
-def _regular(scale: Scale, places: Sequence[float]) -> list[float]:
-    """The values at a line's corners; where most of them lie on a regular grid, all of the grid's."""
+def _regular(scale: Scale, places: Sequence[float], *, marked: bool) -> list[float]:
+    """The values at a line's corners or markers; where they lie on a regular grid, on it, and all of it at corners."""
     values = sorted(scale.value(place) for place in places)
     step_of_labels = min(abs(one.value - other.value) for one, other in zip(scale.ticks, scale.ticks[1:], strict=False))
     pixel = abs(scale.value(1.0) - scale.value(0.0))
     for parts in (1, 2, 3, 4, 5, 6, 10, 12):
         step = step_of_labels / parts
-        if step < 6 * pixel:
+        if step < _LEAST_STEP * pixel:
             break
-        near = [abs(value / step - round(value / step)) * step < 3 * pixel for value in values]
+        near = [abs(value / step - round(value / step)) * step < _NEAR * pixel for value in values]
         if sum(near) >= 0.8 * len(near):
-            first, last = round(values[0] / step), round(values[-1] / step)
-            return [round(number * step, 10) for number in range(first, last + 1)]
+            numbers = range(round(values[0] / step), round(values[-1] / step) + 1)
+            return [
+                round(number * step, 10) for number in ({round(v / step): 0 for v in values} if marked else numbers)
+            ]
     return values
+
+
+def markers(mask: Mask) -> list[tuple[float, float]]:
+    """Centres of the dots or squares of one size on a line, from left to right; none where there are fewer than three.
+
+    They are what is left of the mask where nothing as thin as the line counts.
+    """
+    counts = mask.sum(0)
+    if not counts.any():
+        return []
+    thick = round(float(np.percentile(counts[counts > 0], 20)))
+    size = max(4, thick + 2)
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
+    found, _ = pieces(cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, kernel) > 0)
+    if len(found) < _LEAST_MARKERS:
+        return []
+    typical = float(np.median([piece.area for piece in found]))
+    alike = [piece for piece in found if 0.6 < piece.width / piece.height < 1.6 and 0.6 < piece.area / typical < 1.7]
+    if len(alike) < max(_LEAST_MARKERS, 0.8 * len(found)):
+        return []
+    return [((piece.box[0] + piece.box[2] - 1) / 2, (piece.box[1] + piece.box[3] - 1) / 2) for piece in alike]
 
 
 def centre_line(mask: Mask) -> NDArray[np.float64]:
@@ -126,6 +181,9 @@ def dots(mask: Mask) -> list[tuple[float, float, PixelBox]]:
     size = typical**0.5
     points = []
     for piece in found:
+        if is_disc(piece) and piece.area > 0.1 * typical:
+            points.append((piece.centre[0] + 0.5, piece.centre[1] + 0.5, _floats(piece.box)))
+            continue
         if piece.area < 0.3 * typical:
             continue
         count = max(1, round(piece.area / typical))
@@ -139,3 +197,8 @@ def dots(mask: Mask) -> list[tuple[float, float, PixelBox]]:
         half = size / 2
         points += [(x + 0.5, y + 0.5, (x - half, y - half, x + half, y + half)) for x, y in centres]
     return points
+
+
+def _floats(box: tuple[int, int, int, int]) -> PixelBox:
+    x0, y0, x1, y1 = box
+    return float(x0), float(y0), float(x1), float(y1)

@@ -12,7 +12,8 @@ Mask = NDArray[np.bool_]
 
 _BITS = 3  # colours are counted in cells of 2^_BITS levels
 _SAME = 18.0  # Lab distance below which two colours are one
-_CHROMATIC = 18.0  # Lab chroma from which a colour is no shade of grey
+CHROMATIC = 18.0
+"""Lab chroma from which a colour is no shade of grey."""
 _LEAST_SHARE = 2e-4  # of the picture, for a colour to count
 
 
@@ -88,14 +89,14 @@ def find_colours(pixels: NDArray[np.uint8], area: Mask) -> list[Colour]:
     choice[distance.min(1) > _SAME] = -1
     nearest[area] = choice
     chromas = np.hypot(centres[:, 1], centres[:, 2])
-    background = int(np.argmax(chromas < _CHROMATIC))  # the most frequent grey; a tinted page has no grey
+    background = int(np.argmax(chromas < CHROMATIC))  # the most frequent grey; a tinted page has no grey
     colours = []
     for index, (_, _, rgb) in enumerate(peaks):
         if index == background:
             continue
         chroma = float(chromas[index])
         mask = nearest == index
-        if mask.sum() < least or (chroma < _CHROMATIC and not _is_solid(mask)):
+        if mask.sum() < least or (chroma < CHROMATIC and not _is_solid(mask)):
             continue
         colours.append(Colour(rgb, mask))
     colours.sort(key=lambda colour: -int(colour.mask.sum()))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from dg_sglang.vision.frames import data_frame
 from dg_sglang.vision.grid import PixelBox
 
 if TYPE_CHECKING:
@@ -70,11 +71,9 @@ class Chart(BaseModel):
         return ["x", *names], [[key[0], *(one.get(key) for one in values)] for key in order]
 
     def to_dataframe(self) -> pd.DataFrame:
-        """`table()` as a pandas DataFrame. Needs pandas."""
-        import pandas as pd
-
+        """`table()` as a pandas DataFrame. Raises ConfigError where pandas isn't installed."""
         header, rows = self.table()
-        return pd.DataFrame(rows, columns=header)
+        return data_frame(rows, header)
 
 
 def _numbered(series: int, points: list[Point]) -> dict[tuple[str | float | None, int, int], float]:

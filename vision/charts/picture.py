@@ -49,6 +49,7 @@ class Picture:
             series=[self.series(colour, series[colour]) for colour in order],
             legend=list(self.legend.names.values()),
             method="geometry",
+            warnings=[axis.doubt for axis in (self.left, self.bottom) if axis.doubt],
         )
 
 

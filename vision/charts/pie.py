@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from dg_sglang.errors import ChartError
 from dg_sglang.vision.charts.legend import find_legend
 from dg_sglang.vision.charts.marks import Colour, find_colours
 from dg_sglang.vision.charts.model import Chart, Point, Series
@@ -17,6 +18,7 @@ from dg_sglang.vision.grid import PixelBox
 from dg_sglang.vision.ocr import Text
 
 _ANGLES = 3600
+_TWO_RINGS = 0.3  # share of the angles at which a second colour is seen more than once
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,12 @@ class Pie:
 
 
 def read_pie(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> Chart | None:
-    """A pie chart, shares in percent; None where there is no pie."""
+    """A pie chart, shares in percent; None where there is no pie. Raises ChartError where it is no plain one."""
     colours = find_colours(pixels, np.ones(pixels.shape[:2], np.bool_))
     pie = find_pie(colours)
     if pie is None or len(pie.wedges) < 2:
         return None
-    legend = find_legend(texts, colours)
+    legend = find_legend([text for text in texts if _distance_to_centre(pie, text) > pie.radius], colours)
     points = []
     for wedge in pie.wedges:
         name = legend.names.get(wedge.colour) or _wedge_label(pie, wedge.direction, texts)
@@ -63,13 +65,16 @@ def _wedge_label(pie: Pie, direction: tuple[float, float], texts: Sequence[Text]
     outside = [
         text
         for text in texts
-        if not text.text.rstrip().endswith("%")
-        and np.hypot(text.x - pie.centre[0], text.y - pie.centre[1]) > 0.95 * pie.radius
+        if not text.text.rstrip().endswith("%") and _distance_to_centre(pie, text) > 0.95 * pie.radius
     ]
     if not outside:
         return None
     nearest = min(outside, key=lambda text: _distance(text, rim))
     return nearest.text if _distance(nearest, rim) < 0.4 * pie.radius else None
+
+
+def _distance_to_centre(pie: Pie, text: Text) -> float:
+    return float(np.hypot(text.x - pie.centre[0], text.y - pie.centre[1]))
 
 
 def _distance(text: Text, point: tuple[float, float]) -> float:
@@ -85,7 +90,7 @@ def _wedge_box(pie: Pie, direction: tuple[float, float]) -> PixelBox:
 
 
 def find_pie(colours: Sequence[Colour]) -> Pie | None:
-    """A disc that two or more colours share, or None."""
+    """A disc that two or more colours share, or None. Raises ChartError where it has several rings."""
     if len(colours) < 2:
         return None
     union = np.any([colour.mask for colour in colours], axis=0).astype(np.uint8)
@@ -107,6 +112,8 @@ def find_pie(colours: Sequence[Colour]) -> Pie | None:
         ys = np.clip((y + share * radius * np.sin(angles)).round().astype(int), 0, union.shape[0] - 1)
         for index, colour in enumerate(colours):
             votes[index] += colour.mask[ys, xs]
+    if (np.sort(votes, 0)[-2] > 1).mean() > _TWO_RINGS:
+        raise ChartError("two rings of different colours, one in the other: crop the picture to a plain pie")
     owner = votes.argmax(0)
     owner[votes.max(0) == 0] = -1
     return Pie((float(x), float(y)), float(radius), tuple(_wedges(owner, angles)))

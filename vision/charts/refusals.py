@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from dg_sglang.vision.charts.marks import Mask, pieces
+from dg_sglang.vision.charts.marks import Mask, Piece, pieces
 
 _SOLID = 17  # pixels; what holds a square of that side is no line and no dot
 _FILLED = 0.25  # share of a mask that such squares cover, from which it is an area
@@ -39,7 +39,7 @@ def look_at(mask: Mask) -> Look:
     if (strokes[known] > 1).mean() > _TWO_STROKES:
         return Look(False, "several strokes of one colour above one another (boxes, or two lines of one colour)")
     if spikes(mask) >= _SPIKES:
-        return Look(False, "vertical bars on the line (error bars)")
+        return Look(False, "vertical bars on the line (error bars, or steps)")
     if np.diff(known).max() > max(_LEAST_HOLE, _HOLE * mask.shape[1]):
         return Look(False, "separate marks instead of a line (the medians of a box plot, or a line with gaps)")
     return Look(False, None)
@@ -50,6 +50,11 @@ def is_filled(mask: Mask) -> bool:
     inner = cv2.erode(mask.astype(np.uint8), np.ones((_SOLID, _SOLID), np.uint8))
     solid = cv2.dilate(inner, np.ones((_SOLID, _SOLID), np.uint8))
     return bool(solid.sum() > _FILLED * mask.sum())
+
+
+def is_disc(piece: Piece) -> bool:
+    """Whether it is a single round dot, of whatever size."""
+    return 0.85 < piece.width / piece.height < 1.18 and 0.7 < piece.fill < 0.87
 
 
 def have_whiskers(mask: Mask) -> bool:

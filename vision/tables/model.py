@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, Field
 
+from dg_sglang.vision.frames import data_frame
 from dg_sglang.vision.grid import PixelBox
 
 if TYPE_CHECKING:
@@ -42,8 +43,10 @@ class Table(BaseModel):
         return grid
 
     def to_dataframe(self, *, header: bool = True) -> pd.DataFrame:
-        """`texts()` as a pandas DataFrame, the first row as the columns' names unless told otherwise. Needs pandas."""
-        import pandas as pd
+        """`texts()` as a pandas DataFrame, the first row as the columns' names unless told otherwise.
 
+        Raises:
+            ConfigError: pandas isn't installed.
+        """
         rows = self.texts()
-        return pd.DataFrame(rows[1:], columns=rows[0]) if header else pd.DataFrame(rows)
+        return data_frame(rows[1:], rows[0]) if header else data_frame(rows)

@@ -52,12 +52,17 @@ def _plain(constraint: Constraint) -> tuple[str, str]:
         return "regex", "|".join(_SYNTAX.sub(r"\\\g<0>", option) for option in constraint.options)
     if isinstance(constraint, Ebnf) and constraint.root is None:
         return "ebnf", constraint.grammar
-    what = "an Ebnf with a root of its own" if isinstance(constraint, Ebnf) else f"a {type(constraint).__name__}"
-    raise GrammarError(f"{what} can't be sent to a server, which has no parameter for it")
+    what = "Ebnf with a root of its own" if isinstance(constraint, Ebnf) else type(constraint).__name__
+    raise GrammarError(
+        f"{what} can't be sent to a server, which has no parameter for it: "
+        "say the same as a JsonSchema, Regex, Ebnf, Choice, Template or StructuralTag, or use Engine"
+    )
 
 
 def _format(constraint: Constraint) -> dict[str, Any]:
     """A constraint as a format of structural tags."""
+    if isinstance(constraint, JsonObject):
+        constraint = JsonSchema({"type": "object"}, constraint.whitespace)
     if isinstance(constraint, Template):
         elements = []
         for index, part in enumerate(constraint.parts):
@@ -67,8 +72,8 @@ def _format(constraint: Constraint) -> dict[str, Any]:
                 elements.append({"type": "const_string", "value": part})
         return {"type": "sequence", "elements": elements}
     if isinstance(constraint, JsonSchema):
-        if constraint.sources or constraint.open or constraint.annotations:
-            what = "sources, of an open world or with annotations of its own"
+        if constraint.sources or constraint.open or constraint.annotations or constraint.whitespace:
+            what = "sources, an open world, annotations or white space of its own"
             raise GrammarError(f"a JsonSchema with {what} can't be sent to a server in a template")
         return {"type": "json_schema", "json_schema": constraint.resolved()}
     kind, text = _plain(constraint)

@@ -89,6 +89,8 @@ def test_what_is_no_constraint_is_refused() -> None:
         Verbatim("a text"),
         Ebnf('start ::= "a"', root="start"),
         Template("{a}", a=JsonSchema({"type": "string"}, sources={"s": "t"})),
+        Template("{a}", a=JsonSchema({"type": "array"}, whitespace="compact")),
+        Template("{a}", a=JsonObject(whitespace="compact")),
     ):
         with pytest.raises(GrammarError, match="can't be sent"):
             to_wire(unsayable)

@@ -1,8 +1,10 @@
-"""How much of a screen is read right: `python tests/benchmarks/screens.py [--spoil clean,blur,…] [--every 1]`.
+"""How much of a screen is read right: `python tests/benchmarks/screens.py [--spoil clean,blur,…] [--every 1] [--odd]`.
 
 Forty pages (ten layouts in four themes and languages, up to 412 × 915 or 1280 × 900 pixels) are drawn by Chromium from
 known HTML. An element is found where a read one's box overlaps its own by half (IoU); its role and state count there.
 A text counts where an element at its place says exactly the same, white space and drawn bullets aside.
+
+`--odd` draws a dozen odd pages instead (dark, dense, disabled, from right to left, of a telephone, of 4K …).
 """
 
 import argparse
@@ -13,7 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-from made_screens import LAYOUTS, THEMES, MadeElement, browser, make_screen
+from made_screens import LAYOUTS, THEMES, MadeElement, browser, draw_page, make_screen
+from odd_screens import PAGES, page_html
 from PIL import Image
 from spoiled import SPOILS, spoil
 
@@ -46,42 +49,64 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("•", " ").split())
 
 
+def read_pages(options: argparse.Namespace, tables: dict[str, Counter]) -> int:
+    """Fill the tables with the counts of each spoil and of each role; the number of pages."""
+    kinds = options.spoil.split(",")
+    only = options.only.split(",") if options.only else LAYOUTS
+    pages = [(layout, theme) for layout in only for theme in THEMES][:: options.every]
+    done = 0
+    with tempfile.TemporaryDirectory() as folder, browser() as chromium, suppress(KeyboardInterrupt):
+        for layout, theme in pages:  # an interrupted run says what it has
+            made = make_screen(chromium, Path(folder) / "page.png", layout, theme)
+            for kind in kinds:
+                picture, place = spoil(Image.open(made.path), kind)
+                truth = [MadeElement(one.role, one.text, place(one.box), one.state) for one in made.elements]
+                misses: list[str] = []
+                read = analyze_screenshot(picture).elements
+                tables[kind] = tables.get(kind, Counter()) + score(truth, read, misses=misses)
+                for role in {one.role for one in truth} if kind == kinds[0] else ():
+                    name = f"{kind} {role}"
+                    of_role = score([one for one in truth if one.role == role], read)
+                    tables[name] = tables.get(name, Counter()) + of_role
+                if options.misses:
+                    print(*(f"{layout} {theme} {kind}: {miss}" for miss in misses), sep="\n", file=sys.stderr)
+            done += 1
+    return done
+
+
+def read_odd_pages(options: argparse.Namespace, tables: dict[str, Counter]) -> int:
+    """Fill the tables with the counts of each odd page; the number of pages."""
+    names = [name for name in PAGES if not options.only or any(word in name for word in options.only.split(","))]
+    with tempfile.TemporaryDirectory() as folder, browser() as chromium, suppress(KeyboardInterrupt):
+        for name in names:
+            path = Path(folder) / "page.png"
+            truth = draw_page(chromium, path, page_html(name), *PAGES[name][1:])
+            misses: list[str] = []
+            tables[name] = score(list(truth), analyze_screenshot(path).elements, misses=misses)
+            if options.misses:
+                print(*(f"{name}: {miss}" for miss in misses), sep="\n", file=sys.stderr)
+    return len(tables)
+
+
 def main() -> None:
     """Draw, read, print a table."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--spoil", default=",".join(SPOILS), help="kinds, with commas between them")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--spoil", default=",".join(SPOILS), help="ways to spoil them, with commas between them")
+    parser.add_argument("--only", default="", help="some layouts (or words in the names of odd pages), with commas")
     parser.add_argument("--every", type=int, default=1, help="read every n-th page only")
     parser.add_argument("--misses", action="store_true", help="list what was missed on stderr")
+    parser.add_argument("--odd", action="store_true", help="read odd pages instead")
     options = parser.parse_args()
-    kinds = options.spoil.split(",")
-    totals: dict[str, Counter] = {kind: Counter() for kind in kinds}
-    roles: dict[str, Counter] = {}
-    with tempfile.TemporaryDirectory() as folder, browser() as chromium:
-        pages = [(layout, theme) for layout in LAYOUTS for theme in THEMES][:: options.every]
-        done = 0
-        with suppress(KeyboardInterrupt):  # an interrupted run says what it has
-            for number, (layout, theme) in enumerate(pages):
-                made = make_screen(chromium, Path(folder) / f"{number}.png", layout, theme)
-                for kind in kinds:
-                    picture, place = spoil(Image.open(made.path), kind)
-                    truth = [MadeElement(one.role, one.text, place(one.box), one.state) for one in made.elements]
-                    misses: list[str] = []
-                    read = analyze_screenshot(picture).elements
-                    totals[kind] += score(truth, read, misses=misses)
-                    if kind == kinds[0]:
-                        for role in {one.role for one in truth}:
-                            one_role = [one for one in truth if one.role == role]
-                            roles[role] = roles.get(role, Counter()) + score(one_role, read)
-                    if options.misses:
-                        print(*(f"{layout} {theme} {kind}: {miss}" for miss in misses), sep="\n", file=sys.stderr)
-                done += 1
+    tables: dict[str, Counter] = {}
+    done = (read_odd_pages if options.odd else read_pages)(options, tables)
     names = (("text", "texts"), ("box", "elements"), ("role", "elements"), ("state", "states"))
-    print(f"{done} pages".ljust(15) + "".join(f"{name:>18}" for name, _ in names))
-    for kind, counts in [*totals.items(), *((f"{kinds[0]} {role}", one) for role, one in sorted(roles.items()))]:
+    print(f"{done} pages".ljust(22) + "".join(f"{name:>18}" for name, _ in names))
+    kinds = options.spoil.split(",")
+    for kind, counts in sorted(tables.items(), key=lambda row: 0 if options.odd else row[0] not in kinds):
         cells = (
             f"{counts[name]}/{counts[of]} ({counts[name] / counts[of]:.1%})" if counts[of] else "" for name, of in names
         )
-        print(f"{kind:15}" + "".join(f"{cell:>18}" for cell in cells))
+        print(f"{kind:22}" + "".join(f"{cell:>18}" for cell in cells))
 
 
 if __name__ == "__main__":

@@ -139,19 +139,27 @@ def browser() -> Iterator[Any]:
 
 def make_screen(chromium: Any, path: Path, layout: str, theme: str, scale: float = 1.0) -> MadeScreen:
     """Draw a layout in a theme; the truth's boxes are in the picture's pixels."""
-    language, style, (width, height) = THEMES[theme]
-    page = chromium.new_page(viewport={"width": width, "height": height}, device_scale_factor=scale)
+    language, style, size = THEMES[theme]
     body = _LAYOUT[layout](_Page(language, random.Random(f"{layout} {theme}")))
-    page.set_content(f"<!doctype html><meta charset=utf-8><style>{_BASE}{style}</style><body>{body}</body>")
+    elements = draw_page(chromium, path, f"<style>{_BASE}{style}</style><body>{body}</body>", size, scale)
+    return MadeScreen(path, layout, theme, elements)
+
+
+def draw_page(
+    chromium: Any, path: Path, html: str, size: tuple[int, int], scale: float = 1.0
+) -> tuple[MadeElement, ...]:
+    """Draw HTML in a window of a size, in CSS pixels; what is seen in it, boxes in the picture's pixels."""
+    width, height = size
+    page = chromium.new_page(viewport={"width": width, "height": height}, device_scale_factor=scale)
+    page.set_content(f"<!doctype html><meta charset=utf-8>{html}")
     page.screenshot(path=str(path))
     found = page.evaluate(_TRUTH)
     page.close()
-    elements = (
+    return tuple(
         MadeElement(one["role"], one["text"], tuple(scale * edge for edge in one["box"]), one["state"])
         for one in found
         if one["box"][0] >= 0 and one["box"][2] <= width and one["box"][1] >= 0 and one["box"][3] <= height
     )
-    return MadeScreen(path, layout, theme, tuple(elements))
 
 
 class _Page:

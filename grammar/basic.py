@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +16,7 @@ from dg_sglang.grammar.json_value import WhitespacePolicy
 from dg_sglang.grammar.python_types import is_python_type, schema_of_type
 from dg_sglang.grammar.regex import compile_regex
 from dg_sglang.grammar.regex_syntax import pattern_text
-from dg_sglang.grammar.text import shown, utf8
+from dg_sglang.grammar.text import check_size, shown, utf8
 from dg_sglang.grammar.verbatim import VerbatimSource, compile_verbatim
 
 
@@ -131,11 +131,12 @@ class Choice(Constraint):
 
     def expression(self, table: Expressions, whitespace: WhitespacePolicy) -> Expression:
         """As `Constraint.expression`."""
-        if isinstance(self.options, str) or not isinstance(self.options, Iterable):
-            raise InvalidSchemaError("Choice takes a list of texts")
-        options = list(self.options)
+        options = self.options
+        if isinstance(options, str) or not isinstance(options, Collection):
+            raise InvalidSchemaError(f"Choice takes a list of texts, not {shown(options)}")
+        check_size("Choice", list(options))
         if not all(isinstance(option, str) for option in options):
-            raise InvalidSchemaError("Choice takes a list of texts")
+            raise InvalidSchemaError(f"Choice takes a list of texts, not {shown(options)}")
         return table.union([table.literal(option.encode()) for option in options])
 
     def key(self, whitespace: WhitespacePolicy) -> Hashable:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dg_sglang.errors import EmptyLanguageError, GrammarError, InvalidSchemaError
+from dg_sglang.errors import EmptyLanguageError, GrammarError, GrammarTooLargeError, InvalidSchemaError
 from dg_sglang.grammar.constraint import Constraint, checked_name
 from dg_sglang.grammar.ebnf_syntax import (
     Branch,
@@ -26,7 +26,7 @@ from dg_sglang.grammar.json_value import WhitespacePolicy
 from dg_sglang.grammar.lark_syntax import parse_lark
 from dg_sglang.grammar.regex import compile_regex
 from dg_sglang.grammar.regex_tree import Chars
-from dg_sglang.grammar.text import shown, utf8
+from dg_sglang.grammar.text import MAX_PATTERN, shown, utf8
 from dg_sglang.grammar.unicode_sets import with_case
 
 Dialect = Literal["gbnf", "lark"]
@@ -59,6 +59,8 @@ class Ebnf(Constraint):
         text = self.grammar
         if not isinstance(text, str):
             raise InvalidSchemaError(f"a grammar must be a string, not {type(text).__name__}")
+        if len(text) > MAX_PATTERN:
+            raise GrammarTooLargeError(f"the grammar has more than {MAX_PATTERN:,} characters")
         dialect = checked_name("dialect", self.dialect)
         if dialect is None:
             dialect = "lark" if _LARK.match(text) else "gbnf"

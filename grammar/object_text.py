@@ -15,7 +15,7 @@ from dg_sglang.grammar.text import json_body
 
 MAX_NAME_CLASSES = 64
 MAX_DEMANDS = 4
-MAX_MEMBERS = 2_000
+MAX_MEMBERS = 1_000
 
 
 class ObjectTexts:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
+from dg_sglang.errors import GrammarTooLargeError, InvalidSchemaError, UnsupportedSchemaError
 from dg_sglang.grammar.regex_tree import Boundary, Branch, Chars, Edge, Look, Loop, Node, Sequence
-from dg_sglang.grammar.text import MAX_CODE_POINT, Ranges, complement_ranges, normalise_ranges, shown
+from dg_sglang.grammar.text import MAX_CODE_POINT, MAX_PATTERN, Ranges, complement_ranges, normalise_ranges, shown
 from dg_sglang.grammar.unicode_sets import DIGIT, LINE_ENDS, SPACE, WORD, property_ranges, with_case
 
 _CLASSES = {"d": DIGIT, "w": WORD, "s": SPACE}
@@ -42,6 +42,8 @@ def parse(pattern: str, flags: str = "") -> Node:
     """
     if not isinstance(pattern, str):
         raise InvalidSchemaError(f"a regular expression must be a string, not {type(pattern).__name__}")
+    if len(pattern) > MAX_PATTERN:
+        raise GrammarTooLargeError(f"the regular expression has more than {MAX_PATTERN:,} characters: {shown(pattern)}")
     try:
         return _Parser(pattern, frozenset(flags)).whole()
     except (ValueError, IndexError, OverflowError) as error:

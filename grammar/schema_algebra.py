@@ -34,6 +34,7 @@ from dg_sglang.grammar.schema_document import SchemaDocument, Subschema
 from dg_sglang.grammar.string_text import StringTexts
 
 MAX_RULES = 400
+MAX_WORK = 3_000_000
 
 
 class Algebra:
@@ -53,6 +54,7 @@ class Algebra:
         self.note = note
         self.at = ("", "")  # pointer and keyword that are being merged, for messages
         self.nesting = 0  # how many questions about emptiness are being answered
+        self.work = 0  # how much has been merged so far: ten for each pair of rules, one for each name
         self._values: dict[Clause, ValueSet] = {}
         self._emptiness: dict[Clause, bool] = {}
         self._made: dict[Any, Subschema] = {}
@@ -192,6 +194,11 @@ class Algebra:
 
     def met(self, one: Any, other: Any) -> Any:
         """The rule for both, or None where it has no members."""
+        self.work += 10 + (len(one.named) if isinstance(one, ObjectRule) else 0)
+        if self.work > MAX_WORK:
+            raise UnsupportedSchemaError(
+                "merging this takes too long; simplify it", pointer=self.at[0], keyword=self.at[1]
+            )
         if isinstance(one, NumberRule):
             return one.meet(other)
         if isinstance(one, StringRule):

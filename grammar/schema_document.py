@@ -7,11 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
-from dg_sglang.errors import GrammarTooLargeError, InvalidSchemaError, UnsupportedSchemaError
+from dg_sglang.errors import InvalidSchemaError, UnsupportedSchemaError
 from dg_sglang.grammar.keywords import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS, is_annotation
-from dg_sglang.grammar.text import shown
-
-MAX_SIZE = 1_000_000
+from dg_sglang.grammar.text import check_size, shown
 
 
 class Subschema:
@@ -37,7 +35,7 @@ class SchemaDocument:
     """
 
     def __init__(self, schema: Any, annotations: Collection[str] = ()) -> None:
-        check_size(schema)
+        check_size("the schema", schema)
         self.annotations = annotations
         self.resources: dict[str, Subschema] = {}
         self.anchors: dict[str, Subschema] = {}
@@ -134,20 +132,6 @@ class SchemaDocument:
                 yield Subschema(below, f"{place.pointer}/{escape(keyword)}", place.base)
             for step in steps:
                 yield Subschema(below[step], f"{place.pointer}/{escape(keyword)}/{escape(str(step))}", place.base)
-
-
-def check_size(schema: Any) -> None:
-    """Raise GrammarTooLargeError where a schema's values and the characters in them are more than MAX_SIZE."""
-    size, stack = 0, [schema]
-    while stack:
-        value = stack.pop()
-        size += 1 + (len(value) if isinstance(value, str) else 0)
-        if size > MAX_SIZE:
-            raise GrammarTooLargeError(f"the schema holds more than {MAX_SIZE:,} values and characters, or itself")
-        if isinstance(value, Mapping):
-            stack += [*value, *value.values()]
-        elif isinstance(value, list | tuple):
-            stack += value
 
 
 def _split_url(place: Subschema, reference: str) -> tuple[str, str]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dg_sglang.errors import GrammarTooLargeError
 from dg_sglang.grammar.expression import Expression, Expressions
 
 Ranges = Sequence[tuple[int, int]]
 
 MAX_CODE_POINT = 0x10FFFF
+MAX_VALUES = 50_000
+MAX_CHARACTERS = 1_000_000
+MAX_PATTERN = 100_000  # characters of a regular expression or a grammar
 _SURROGATES = (0xD800, 0xDFFF)
 _UTF8_ENDS = (0x7F, 0x7FF, 0xFFFF, MAX_CODE_POINT)
 _SHORT_ESCAPES = '"\\/bfnrt'
@@ -117,6 +121,23 @@ def shown(value: Any) -> str:
 def shortened(text: str) -> str:
     """A text as messages quote it."""
     return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def check_size(what: str, value: Any) -> None:
+    """Raise GrammarTooLargeError where `value` holds more than MAX_VALUES values, or MAX_CHARACTERS in its strings."""
+    values, characters, stack = 0, 0, [value]
+    while stack:
+        one = stack.pop()
+        values += 1
+        characters += len(one) if isinstance(one, str) else 0
+        if values > MAX_VALUES:
+            raise GrammarTooLargeError(f"{what} holds more than {MAX_VALUES:,} values, or itself")
+        if characters > MAX_CHARACTERS:
+            raise GrammarTooLargeError(f"{what} holds more than {MAX_CHARACTERS:,} characters")
+        if isinstance(one, Mapping):
+            stack += [*one, *one.values()]
+        elif isinstance(one, list | tuple | set | frozenset):
+            stack += one
 
 
 def json_body(text: str) -> bytes:

@@ -3,38 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
     from dg_sglang.config import GenerationConfig
-    from dg_sglang.kernels.tables import RowStatistics
-
-
-class Posterior(Protocol):
-    """The joint distribution of a canvas under a constraint, as `dg_sglang.grammar.CanvasPosterior` computes it."""
-
-    def update(
-        self, logits: Tensor, temperature: Tensor | None = None, *, scaled: Tensor | None = None
-    ) -> RowStatistics:
-        """Take this step's logits [L, V] and temperature [L]; `scaled` [L, V] gets their quotient."""
-
-    def draw(self, generator: torch.Generator) -> Tensor:
-        """One exact joint draw, int64 [L]."""
-
-    def mode(self) -> Tensor:
-        """The most probable valid canvas, int64 [L]."""
-
-    def entropy(self) -> Tensor:
-        """Entropies of the tilted marginals, float32 [L], nats."""
-
-    def log_probability(self, tokens: Tensor) -> Tensor:
-        """Log of the tilted marginals of tokens [L], float32 [L], finite."""
-
-    def tilted_logits(self, *, floor: float = ..., out: Tensor | None = None) -> Tensor:
-        """Log of the tilted marginals up to a constant per row, finite, [L, V], nothing below `floor`."""
+    from dg_sglang.grammar import CanvasPosterior
 
 
 class CanvasState:
@@ -60,7 +36,7 @@ class CanvasState:
         *,
         length: int,
         vocab_size: int,
-        posterior: Posterior | None = None,
+        posterior: CanvasPosterior | None = None,
         fixed: Mapping[int, int] | None = None,
     ) -> None:
         """Start from uniform noise (upstream `EntropyBoundSampler.initialize_canvas`).

@@ -7,13 +7,16 @@ allow, so an answer is valid and closes like a denoised one. One forward pass a 
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from dg_sglang import kernels
 from dg_sglang.errors import ConfigError
+from dg_sglang.grammar.step_posterior import not_finite
 from dg_sglang.results import Draft, Usage
 from dg_sglang.sequence import finished_result
 
@@ -68,14 +71,17 @@ class CausalSequence:
         self.take(model.head(hidden[:, -1])[0])
 
     def take(self, logits: Tensor) -> None:
-        """Choose the next token from its logits, float32 [V]."""
+        """Choose the next token from its logits [V]. Raises CheckpointError when they aren't finite."""
         automaton, left = self.job.automaton, self.job.config.max_new_tokens - len(self.committed)
         if automaton is not None:
             allowed = torch.from_numpy(automaton.allowed(self._state, left)).to(logits.device)
             logits = logits.masked_fill(~allowed, -torch.inf)
-        token = int(logits.argmax())
+        row = kernels.backend(logits.device).row_statistics(logits[None], logits.new_ones(1, dtype=torch.float32))
+        if not bool(row.log_norm.isfinite()):
+            raise not_finite()
+        token = int(row.best)
         self.committed.append(token)
-        self.confidence.append(float(logits.softmax(-1)[token]))
+        self.confidence.append(min(1.0, math.exp(float(logits[token]) - float(row.log_norm))))
         self._ended = token in self._end_token_ids
         if automaton is not None:
             self._state = automaton.advance(self._state, [token])

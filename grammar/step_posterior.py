@@ -8,6 +8,7 @@ kernels for all canvases; none sees another.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,9 +35,15 @@ LOWEST_TILT = -1e4
 class Joined:
     """The tables of several canvases side by side on a device, and what they were made of."""
 
-    parts: tuple[object, ...]
+    rows: tuple[int, ...]
+    labels: Sequence[Labels]
     classes: Classes
     sets: Sets
+
+    def serves(self, rows: tuple[int, ...], labels: Sequence[Labels], device: torch.device) -> bool:
+        """Whether they are those of canvases at these rows with these labels."""
+        same = rows == self.rows and all(map(operator.is_, labels, self.labels))
+        return same and self.classes.row.device.type == device.type
 
 
 class StepPosterior:
@@ -85,7 +92,7 @@ class StepPosterior:
         )
         finite = self.rows.log_norm.isfinite().view(self._batch, self._length).all(1).tolist()
         broken = [row for row in range(self._batch) if not finite[row] and row not in self.errors]
-        self.errors |= {row: _not_finite() for row in broken}
+        self.errors |= {row: not_finite() for row in broken}
         if any(row in self._canvases for row in broken):
             return False
         if not self._canvases:
@@ -96,15 +103,14 @@ class StepPosterior:
 
     def _join(self, labels: Sequence[Labels]) -> None:
         """Lay the tables side by side, or take those of the step before: the first canvas keeps them."""
-        canvases = list(self._canvases.values())
-        parts = (*self._canvases, *labels, self._kernels.DEVICE)
+        canvases, rows, device = list(self._canvases.values()), tuple(self._canvases), self._kernels.DEVICE
         kept = canvases[0].joined if canvases else None
-        if kept is None or len(kept.parts) != len(parts) or any(map(_differ, kept.parts, parts)):
+        if kept is None or not kept.serves(rows, labels, device):
             tables = [canvas.class_table(own) for canvas, own in zip(canvases, labels, strict=True)]
-            classes = join.classes(tables, [row * self._length for row in self._canvases], self._length)
+            classes = join.classes(tables, [row * self._length for row in rows], self._length)
             arrays = [tuple(map(torch.from_numpy, (own.set_start, own.set_classes))) for own in labels]
             sets = join.sets(arrays, classes.column)
-            kept = Joined(parts, classes.to(self._kernels.DEVICE), sets.to(self._kernels.DEVICE))
+            kept = Joined(rows, labels, classes.to(device), sets.to(device))
             if canvases:
                 canvases[0].joined = kept
         self._classes, self._sets = kept.classes, kept.sets
@@ -223,6 +229,10 @@ class StepPosterior:
         log_q: Tensor = own - self.rows.log_norm[rows] + added
         return log_q.to(self._device, torch.float32)
 
+    def empty(self) -> Tensor:
+        """[B, L, V] of the logits' dtype, uninitialised."""
+        return torch.empty_like(self._logits, device=self._device).view(self._batch, self._length, -1)
+
     def tilted_logits(self, chosen: Sequence[int], *, floor: float = -torch.inf, out: Tensor) -> None:
         """log q up to a constant per row of some of the K canvases, into their rows of out [B, L, V].
 
@@ -234,11 +244,13 @@ class StepPosterior:
         )  # fmt: skip
 
 
-def _not_finite() -> CheckpointError:
+def no_valid_canvas() -> GrammarError:
+    """What is wrong where log Z is −inf."""
+    return GrammarError("the fixed canvas positions leave no valid canvas")
+
+
+def not_finite() -> CheckpointError:
+    """What is wrong where logits are NaN or infinite."""
     return CheckpointError(
         "the model's logits are not finite: the weights are damaged, or this dtype overflows (load with float32)"
     )
-
-
-def _differ(one: object, other: object) -> bool:
-    return one is not other and one != other

@@ -12,72 +12,88 @@ _NEVER, _ZERO = np.float32(-np.inf), np.float32(0.0)
 
 
 @njit(cache=True)
-def draw_tokens(rows, temperature, block_top, block_sum, uniform):
-    """One token a row in proportion to exp(scaled logits), by inversion of uniform [R] in [0, 1): int64 [R].
+def draw_tokens(rows, temperature, block_top, block_sum, places, uniform):
+    """One token for each of the rows `places` in proportion to exp(scaled logits): int64, −1 where all are −inf.
 
-    −1 where all logits are −inf.
+    By inversion of uniform in [0, 1).
     """
-    drawn = np.empty(rows.shape[0], np.int64)
+    drawn = np.full(places.size, -1, np.int64)
     values = np.empty(BLOCK, np.float32)
-    for i in range(rows.shape[0]):
-        block, share = _pick_block(block_top[i], block_sum[i], uniform[i])
-        drawn[i] = block
+    for n in range(places.size):
+        i = places[n]
+        block, share = _pick_block(block_top[i], block_sum[i], uniform[n])
         if block >= 0:
             part = rows[i, block * BLOCK : block * BLOCK + BLOCK]
             _scale(part, temperature[i], values)
-            drawn[i] = block * BLOCK + _pick_value(values[: part.size], block_top[i, block], share)
+            drawn[n] = block * BLOCK + _pick_value(values[: part.size], block_top[i, block], share)
     return drawn
 
 
 @njit(cache=True)
-def draw_in_classes(
-    rows, temperature, label, uniform, token_class, start, tokens, dominant, class_top, dominant_top, dominant_sum
-):
-    """`draw_tokens` within the class label [R] of each row."""
-    drawn = np.full(rows.shape[0], -1, np.int64)
-    largest = max(BLOCK, np.diff(start).max())
-    values, members = np.empty(largest, np.float32), np.empty(BLOCK, tokens.dtype)
-    for i in range(rows.shape[0]):
-        top, share = class_top[i, label[i]], uniform[i]
-        if top == _NEVER:
-            continue
-        if label[i] == dominant:
-            block, share = _pick_block(dominant_top[i], dominant_sum[i], share)
-            top = dominant_top[i, block]
-            chosen = members[: _members(token_class, dominant, block, members)]
-        else:
-            chosen = tokens[start[label[i]] : start[label[i] + 1]]
-        for k in range(chosen.size):
-            values[k] = load(rows[i, chosen[k]]) / temperature[i]
-        drawn[i] = chosen[_pick_value(values[: chosen.size], top, share)]
+def draw_in_classes(rows, temperature, first_row, label, uniform, tables, class_top, dominant_top, dominant_sum):
+    """`draw_tokens` within the class label [K, L] of each row; −1 where that is −1 or p is 0."""
+    drawn = np.full(label.shape, -1, np.int64)
+    tokens, width = tables[3], rows.shape[1]
+    values, members = np.empty(max(BLOCK, tokens.size), np.float32), np.empty(BLOCK, tokens.dtype)
+    for k in range(label.shape[0]):
+        for i in range(label.shape[1]):
+            share, row = uniform[k, i], first_row[k] + i
+            if label[k, i] < 0 or class_top[i, label[k, i]] == _NEVER:
+                continue
+            top = class_top[i, label[k, i]]
+            chosen, outside = _class_of(k, label[k, i], tables)
+            if chosen.size == 0:  # the dominant class: by its blocks
+                block, share = _pick_block(dominant_top[k, i], dominant_sum[k, i], share)
+                top = dominant_top[k, i, block]
+                chosen = members[: _members(outside, block, width, members)]
+            for j in range(chosen.size):
+                values[j] = load(rows[row, chosen[j]]) / temperature[row]
+            drawn[k, i] = chosen[_pick_value(values[: chosen.size], top, share)]
     return drawn
 
 
 @njit(cache=True)
-def best_in_classes(rows, temperature, label, token_class, start, tokens, dominant, class_top, dominant_top):
-    """The most probable token of the class label [R] of each row, the first of equals: int64 [R], −1 where p is 0."""
-    best = np.full(rows.shape[0], -1, np.int64)
-    members = np.empty(BLOCK, tokens.dtype)
-    for i in range(rows.shape[0]):
-        top = class_top[i, label[i]]
-        if top == _NEVER:
-            continue
-        if label[i] == dominant:
-            chosen = members[: _members(token_class, dominant, dominant_top[i].argmax(), members)]
-        else:
-            chosen = tokens[start[label[i]] : start[label[i] + 1]]
-        for token in chosen:
-            if load(rows[i, token]) / temperature[i] == top:
-                best[i] = token
-                break
+def best_in_classes(rows, temperature, first_row, label, tables, class_top, dominant_top):
+    """The most probable token of the class label [K, L] of each row, the first of equals: int64 [K, L].
+
+    −1 where the label is −1 or p is 0.
+    """
+    best = np.full(label.shape, -1, np.int64)
+    members = np.empty(BLOCK, tables[3].dtype)
+    for k in range(label.shape[0]):
+        for i in range(label.shape[1]):
+            row = first_row[k] + i
+            if label[k, i] < 0 or class_top[i, label[k, i]] == _NEVER:
+                continue
+            top = class_top[i, label[k, i]]
+            chosen, outside = _class_of(k, label[k, i], tables)
+            if chosen.size == 0:
+                chosen = members[: _members(outside, dominant_top[k, i].argmax(), rows.shape[1], members)]
+            for token in chosen:
+                if load(rows[row, token]) / temperature[row] == top:
+                    best[k, i] = token
+                    break
     return best
 
 
 @njit(cache=True)
-def _members(token_class, label, block, out):
-    count = 0
-    for token in range(block * BLOCK, min(block * BLOCK + BLOCK, token_class.size)):
-        if token_class[token] == label:
+def _class_of(k, label, tables):
+    """The tokens of a canvas's class, none for the dominant one; and the tokens outside the latter."""
+    _, first, start, tokens, outside, outside_start, table, column = tables
+    own = table[k]
+    place = first[own] + label - column[k]
+    return tokens[start[place] : start[place + 1]], outside[outside_start[own] : outside_start[own + 1]]
+
+
+@njit(cache=True)
+def _members(outside, block, width, out):
+    """The dominant class's tokens of a block into out; their number."""
+    low = block * BLOCK
+    count, following = 0, np.searchsorted(outside, low)
+    for token in range(low, min(low + BLOCK, width)):
+        if following < outside.size and outside[following] == token:
+            following += 1
+        else:
             out[count] = token
             count += 1
     return count

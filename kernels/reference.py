@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from dg_sglang.kernels.tables import Chain, Classes, ClassStatistics, Messages, RowStatistics
+from dg_sglang.kernels.tables import Chain, Classes, ClassStatistics, Messages, RowStatistics, Sets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from torch import Tensor
 
@@ -35,92 +35,110 @@ def row_statistics(logits: Tensor, temperature: Tensor, *, scaled: Tensor | None
 def class_statistics(
     logits: Tensor, temperature: Tensor, classes: Classes, *, scaled: Tensor | None = None
 ) -> tuple[RowStatistics, ClassStatistics]:
-    """`row_statistics`, and the same read's sums per class."""
+    """`row_statistics` of all rows, and the same read's sums per class of the canvases'."""
     rows = row_statistics(logits, temperature, scaled=scaled)
-    log_p = rows.blocks - rows.log_norm[:, None]
-    shape = (len(logits), classes.count)
+    shape = (classes.length, classes.count)
     log_mass, best_log = (torch.full(shape, _NEVER).double() for _ in range(2))
     mean_log = torch.zeros(shape).double()
-    for label in range(classes.count):
-        part = log_p[:, classes.token_class == label]
-        log_mass[:, label], best_log[:, label] = part.logsumexp(-1), part.amax(-1)
-        weights = (part - log_mass[:, label, None]).exp().nan_to_num()
-        mean_log[:, label] = torch.where(weights > 0, weights * part, 0.0).sum(-1)
-    return rows, ClassStatistics(log_mass, mean_log, best_log, (rows.blocks, classes.token_class))
+    for k, (low, high) in enumerate(itertools.pairwise(classes.column.tolist())):
+        own = slice(int(classes.row[k]), int(classes.row[k]) + classes.length)
+        log_p = rows.blocks[own] - rows.log_norm[own, None]
+        token_class = classes.token_class[classes.table[k]]
+        for label in range(low, high):
+            part = log_p[:, token_class == label - low]
+            log_mass[:, label], best_log[:, label] = part.logsumexp(-1), part.amax(-1)
+            weights = (part - log_mass[:, label, None]).exp().nan_to_num()
+            mean_log[:, label] = torch.where(weights > 0, weights * part, 0.0).sum(-1)
+    return rows, ClassStatistics(log_mass, mean_log, best_log, (rows.blocks, classes))
 
 
-def draw_tokens(statistics: RowStatistics, uniform: Tensor) -> Tensor:
-    """The first token whose cumulative probability exceeds uniform [R] in [0, 1): int64 [R], −1 in a row without mass.
+def draw_tokens(statistics: RowStatistics, rows: Tensor, uniform: Tensor) -> Tensor:
+    """Of some rows [n] the first token whose cumulative probability exceeds uniform [n] in [0, 1): int64 [n].
 
-    Inversion takes one random number a row. Other backends sum in other orders, so that a uniform number at the bound
-    of two tokens may give either of them.
+    −1 in a row without mass. Inversion takes one random number a row. Other backends sum in other orders, so that a
+    uniform number at the bound of two tokens may give either of them.
     """
-    return _invert(statistics.blocks, uniform)
+    return _invert(statistics.blocks[rows], uniform)
 
 
 def draw_in_classes(statistics: ClassStatistics, label: Tensor, uniform: Tensor) -> Tensor:
-    """`draw_tokens` within the class label [R] of each row."""
-    x, token_class = statistics.blocks
-    return _invert(torch.where(token_class == label[:, None], x, _NEVER), uniform)
+    """`draw_tokens` of every canvas's rows, within the class label [K, L] of each; −1 where that is −1."""
+    x = _within(statistics, label)
+    return _invert(x, uniform.flatten()).view(label.shape)
 
 
 def best_in_classes(statistics: ClassStatistics, label: Tensor) -> Tensor:
-    """The first token with the largest probability within the class label [R] of each row: int64 [R], −1 for none."""
-    x, token_class = statistics.blocks
-    top = torch.where(token_class == label[:, None], x, _NEVER).max(-1)
-    return torch.where(top.values > _NEVER, top.indices, -1)
+    """The first token with the largest probability within the class label [K, L] of each row: int64 [K, L].
+
+    −1 where the label is −1 or p is 0.
+    """
+    top = _within(statistics, label).max(-1)
+    return torch.where(top.values > _NEVER, top.indices, -1).view(label.shape)
 
 
-def set_statistics(log_mass: Tensor, best_log: Tensor, chain: Chain) -> tuple[Tensor, Tensor, Tensor]:
-    """Per token set: log mass, best log p, and the class that holds the best (int32), each [L, S]."""
-    groups = [chain.set_classes[a:b].long() for a, b in itertools.pairwise(chain.set_start)]
-    mass = torch.stack([log_mass[:, group].logsumexp(-1) for group in groups], -1)
-    best = [best_log[:, group].max(-1) for group in groups]
+def set_statistics(sums: ClassStatistics, sets: Sets) -> tuple[Tensor, Tensor, Tensor]:
+    """Per token set: log mass, best log p, and the class that holds the best (int32), each [L, N]."""
+    groups = [sets.classes[a:b].long() for a, b in itertools.pairwise(sets.start)]
+    mass = torch.stack([sums.log_mass[:, group].logsumexp(-1) for group in groups], -1)
+    best = [sums.best_log[:, group].max(-1) for group in groups]
     chosen = torch.stack([group[b.indices] for group, b in zip(groups, best, strict=True)], -1)
     return mass, torch.stack([b.values for b in best], -1), chosen.int()
 
 
 def backward(weight: Tensor, chain: Chain) -> Messages:
-    """Backward messages for weight [L, S], the log weight of an edge with a set at a position."""
+    """Backward messages for weight [L, N], the log weight of an edge with a set at a position."""
     length, states = len(weight), len(chain.final)
     value = torch.full((length + 1, states), _NEVER).double()
     value[length, chain.final] = 0.0
     for i in range(length - 1, -1, -1):
         for s, t, e in _edges(chain, i):
             value[i, s] = torch.logaddexp(value[i, s], weight[i, e] + value[i + 1, t])
-    return Messages(value, None, float(value[0, chain.start]))
+    return Messages(value, torch.full((len(chain.start), length), torch.nan), value[0, chain.start])
 
 
-def set_posteriors(weight: Tensor, messages: Messages, chain: Chain) -> Tensor:
-    """The probability that a position takes an edge with a set, by forward × backward: float64 [L, S]."""
+def set_posteriors(weight: Tensor, messages: Messages, chain: Chain, chosen: Sequence[int]) -> Tensor:
+    """The probability that a position takes an edge with a set, by forward × backward: float64 [L, N].
+
+    All 0 for a canvas without a valid path, and for canvases that aren't `chosen`.
+    """
     forward = torch.full_like(messages.value, _NEVER)
     forward[0, chain.start] = 0.0
+    wanted = torch.full_like(messages.log_z, _NEVER)
+    wanted[list(chosen)] = messages.log_z[list(chosen)]
+    log_z = wanted.repeat_interleave(chain.sets.diff())
     posterior = torch.zeros_like(weight)
     for i in range(len(weight)):
         for s, t, e in _edges(chain, i):
             step = forward[i, s] + weight[i, e]
             forward[i + 1, t] = torch.logaddexp(forward[i + 1, t], step)
-            posterior[i, e] += (step + messages.value[i + 1, t] - messages.log_z).exp()
+            if log_z[e] > _NEVER:
+                posterior[i, e] += (step + messages.value[i + 1, t] - log_z[e]).exp()
     return posterior
 
 
-def draw_path(uniform: Tensor, weight: Tensor, messages: Messages, log_mass: Tensor, chain: Chain) -> Tensor:
-    """The token classes of one exact joint draw: int64 [L].
+def draw_path(
+    uniform: Tensor, weight: Tensor, messages: Messages, log_mass: Tensor, chain: Chain, sets: Sets
+) -> Tensor:
+    """The token classes of one exact joint draw per canvas: int64 [K, L], −1 for a canvas without a valid path.
 
-    uniform: float64 [L, 2] in [0, 1); the first chooses among the state's edges, the second among the set's classes.
+    uniform: float64 [K, L, 2] in [0, 1); the first chooses among the state's edges, the second among the set's classes.
     """
-    state, label = chain.start, []
-    for i in range(len(weight)):
-        edges = [(t, e) for s, t, e in _edges(chain, i) if s == state]
-        values = torch.stack([weight[i, e] + messages.value[i + 1, t] for t, e in edges])
-        state, number = edges[int(_invert(values[None], uniform[i, :1]))]
-        members = chain.set_classes[chain.set_start[number] : chain.set_start[number + 1]].long()
-        label.append(members[_invert(log_mass[i, members][None], uniform[i, 1:])])
-    return torch.cat(label)
+    label = torch.full(uniform.shape[:2], -1)
+    for k, state in enumerate(chain.start.tolist()):
+        for i in range(len(weight)) if messages.log_z[k] > _NEVER else ():
+            edges = [(t, e) for s, t, e in _edges(chain, i) if s == state]
+            values = torch.stack([weight[i, e] + messages.value[i + 1, t] for t, e in edges])
+            state, number = edges[int(_invert(values[None], uniform[k, i, :1]))]
+            members = sets.classes[sets.start[number] : sets.start[number + 1]].long()
+            label[k, i] = members[_invert(log_mass[i, members][None], uniform[k, i, 1:])]
+    return label
 
 
-def best_path(score: Tensor, chain: Chain) -> Tensor:
-    """The sets of the best path: int32 [L]. score: [L, S], the largest log p of a set (Viterbi 1967)."""
+def best_path(score: Tensor, set_class: Tensor, chain: Chain) -> Tensor:
+    """The classes of each canvas's best path: int64 [K, L], −1 without a valid path (Viterbi 1967).
+
+    score: [L, N], the largest log p of a set; set_class: int32 [L, N], the class that holds it.
+    """
     value = torch.full((len(score) + 1, len(chain.final)), _NEVER).double()
     value[-1, chain.final] = 0.0
     choice: list[dict[int, tuple[int, int]]] = [{} for _ in score]
@@ -129,52 +147,53 @@ def best_path(score: Tensor, chain: Chain) -> Tensor:
             total = score[i, e] + value[i + 1, t]
             if total > value[i, s]:
                 value[i, s], choice[i][s] = total, (t, e)
-    path, state = [], chain.start
-    for step in choice:
-        state, number = step[state]
-        path.append(number)
-    return torch.tensor(path, dtype=torch.int32)
+    label = torch.full((len(chain.start), len(score)), -1)
+    for k, state in enumerate(chain.start.tolist()):
+        for i in range(len(score)) if value[0, state] > _NEVER else ():
+            state, number = choice[i][state]
+            label[k, i] = set_class[i, number]
+    return label
 
 
-def class_tilt(posterior: Tensor, set_mass: Tensor, chain: Chain, count: int) -> Tensor:
-    """log q − log p per class, the log of Σ over the sets that hold it of posterior / mass: float64 [L, C]."""
+def tilted_statistics(posterior: Tensor, set_mass: Tensor, sums: ClassStatistics, sets: Sets) -> tuple[Tensor, Tensor]:
+    """log q − log p per class, the log of Σ over the sets that hold it of posterior / mass: float64 [L, C].
+
+    And the entropies of q, float32 [K, L], nats: −Σ over classes of q · (mean log p + tilt).
+    """
     ratio = torch.where(posterior > 0, posterior.log() - set_mass, _NEVER)
-    tilt = torch.full((len(ratio), count), _NEVER).double()
-    for number, (a, b) in enumerate(itertools.pairwise(chain.set_start)):
-        members = chain.set_classes[a:b].long()
+    tilt = torch.full_like(sums.log_mass, _NEVER)
+    for number, (a, b) in enumerate(itertools.pairwise(sets.start)):
+        members = sets.classes[a:b].long()
         tilt[:, members] = torch.logaddexp(tilt[:, members], ratio[:, number, None])
-    return tilt
+    log_q = sums.log_mass + tilt
+    terms = torch.where(log_q > _NEVER, -log_q.exp() * (sums.mean_log + tilt), 0.0)
+    entropy = [part.sum(1) for part in terms.split(sets.column.diff().tolist(), 1)]
+    return tilt, torch.stack(entropy).clamp(min=0.0).float()
 
 
 def tilted_logits(
-    logits: Tensor, temperature: Tensor, tilt: Tensor, classes: Classes, *, floor: float, out: Tensor
-) -> None:
-    """Scaled logits + tilt [R, C + 1] (the last column for tokens in no class), at least `floor`, into out [R, V]."""
-    out.copy_((_scaled(logits, temperature) + tilt.double()[:, classes.token_class.long()]).clamp(min=floor))
+    logits: Tensor, temperature: Tensor, tilt: Tensor, classes: Classes, chosen: Sequence[int],
+    *, lowest: float, floor: float, out: Tensor,
+) -> None:  # fmt: skip
+    """Scaled logits + tilt [L, C], at least `floor`, of the canvases `chosen` into their rows of out [R, V].
+
+    `lowest` stands for a smaller tilt, and for that of tokens in no class.
+    """
+    for k in chosen:
+        own = slice(int(classes.row[k]), int(classes.row[k]) + classes.length)
+        table = tilt[:, classes.column[k] : classes.column[k + 1]].clamp(min=lowest)
+        table = torch.cat([table, table.new_full((len(table), 1), lowest)], 1)
+        x = _scaled(logits[own], temperature[own]) + table[:, classes.token_class[classes.table[k]].long()]
+        out[own] = x.clamp(min=floor).to(out.dtype)
 
 
-def tilted_probabilities(
-    logits: Tensor, temperature: Tensor, log_norm: Tensor, tilt: Tensor | None, classes: Classes | None, *, out: Tensor
-) -> None:
-    """q = p · exp(tilt), or p without a tilt, into out [R, V] of any dtype; tilt [R, C + 1] as in `tilted_logits`."""
-    log_q = _scaled(logits, temperature) - log_norm[:, None]
-    if tilt is not None and classes is not None:
-        log_q += tilt.double()[:, classes.token_class.long()]
-    out.copy_(log_q.exp())
+def soft_embedding(logits: Tensor, log_norm: Tensor, embedding: Tensor) -> Tensor:
+    """Σ p · embedding [V, H], with p = exp(logits [R, V] − log_norm [R]): float32 [R, H].
 
-
-def soft_embedding(
-    logits: Tensor,
-    temperature: Tensor,
-    log_norm: Tensor,
-    tilt: Tensor | None,
-    classes: Classes | None,
-    embedding: Tensor,
-) -> Tensor:
-    """Σ q · embedding [V, H]: float32 [R, H]. The self-conditioning signal before its scale and norm."""
-    q = torch.empty(logits.shape, dtype=torch.float64)
-    tilted_probabilities(logits, temperature, log_norm, tilt, classes, out=q)
-    return (q @ embedding.double()).float()
+    The self-conditioning signal before its scale and norm. Where the vocabulary is divided, logits and embedding are of
+    a part, log_norm of the whole.
+    """
+    return ((logits.double() - log_norm[:, None]).exp() @ embedding.double()).float()
 
 
 def _scaled(logits: Tensor, temperature: Tensor) -> Tensor:
@@ -189,10 +208,20 @@ def _invert(log_weight: Tensor, uniform: Tensor) -> Tensor:
     return torch.where(over.any(-1), over.int().argmax(-1), -1)
 
 
+def _within(statistics: ClassStatistics, label: Tensor) -> Tensor:
+    """Scaled logits [K · L, V], −inf outside the classes label [K, L]."""
+    x, classes = statistics.blocks
+    rows = (classes.row[:, None] + torch.arange(classes.length)).flatten()
+    own = torch.where(label < 0, -2, label - classes.column[:-1, None])
+    token_class = classes.token_class[classes.table].repeat_interleave(classes.length, 0)
+    return torch.where(token_class == own.flatten()[:, None], x[rows], _NEVER)
+
+
 def _edges(chain: Chain, position: int) -> Iterator[tuple[int, int, int]]:
     """Source, target and set of the edges that may be taken at a position."""
-    for source, (low, high) in enumerate(itertools.pairwise(chain.edge_start.tolist())):
-        for edge in range(low, high):
-            number = int(chain.edge_set[edge])
-            if position < chain.limit or number >= chain.tail:
-                yield source, int(chain.target[edge]), number
+    for k, (first, end) in enumerate(itertools.pairwise(chain.states.tolist())):
+        for source in range(first, end):
+            for edge in range(int(chain.edge_start[source]), int(chain.edge_start[source + 1])):
+                number = int(chain.edge_set[edge])
+                if position < chain.limit[k] or number >= chain.tail[k]:
+                    yield source, int(chain.target[edge]), number

@@ -46,80 +46,87 @@ def list_classes(token_class, classes, dominant):
 
 
 @njit(cache=True)
-def row_statistics(rows, temperature, out, log_norm, entropy, best, block_top, block_sum):
+def row_statistics(
+    rows, temperature, out, log_norm, entropy, best, block_top, block_sum, canvas, position, tables, sums
+):
     """Fill log_norm (float64), entropy (float32), best (int64), each [R], and float32 [R, blocks] block_top, block_sum.
 
     out: float32 [R or 1, V], gets the scaled logits (the last row's where it has one row).
     block_sum is Σ exp(x − block_top) over a block.
-    """
-    width = rows.shape[1]
-    moment = np.empty(block_top.shape[1])
-    for i in range(rows.shape[0]):
-        scaled = out[i % out.shape[0]]
-        for block in range(moment.shape[0]):
-            low, high = block * BLOCK, min(block * BLOCK + BLOCK, width)
-            block_top[i, block] = _scale(rows[i, low:high], temperature[i], scaled[low:high])
-            block_sum[i, block], moment[block] = _sums(scaled[low:high], block_top[i, block])
-        _, log_norm[i], entropy[i] = _combine(block_top[i], block_sum[i], moment)
-        best[i] = _first_best(scaled, block_top[i])
-
-
-@njit(cache=True)
-def row_and_class_statistics(
-    rows, temperature, out, log_norm, entropy, best, block_top, block_sum,
-    token_class, start, tokens, dominant, outside, class_top, class_sum, class_mean, dominant_top, dominant_sum,
-):  # fmt: skip
-    """`row_statistics`, and per class float32 class_top, float64 class_sum = Σ exp(x − class_top) and class_mean.
-
-    These are [R, classes]; class_mean is the mean of x under the class. dominant_top and dominant_sum, [R, blocks],
-    are of the dominant class; a top that isn't the row's may be the whole block's.
+    canvas, position: int64 [R], where a row belongs, canvas −1 for free rows. tables: of `Classes`. sums: class_top
+    (float32), class_sum = Σ exp(x − class_top) and class_mean, the mean of x under the class (float64), each [L, C];
+    and float32 [K, L, blocks] dominant_top and dominant_sum of the dominant class, where a top that isn't the row's may
+    be the whole block's.
     """
     width, blocks = rows.shape[1], block_top.shape[1]
-    moment, dominant_moment, exact = np.empty(blocks), np.empty(blocks), np.empty(blocks, np.bool_)
-    gathered = np.empty(max(tokens.size, BLOCK), np.float32)
-    bounds = np.searchsorted(outside, np.arange(blocks + 1) * BLOCK)
+    dominants, first, start, tokens, outside, outside_start, table, column = tables
+    class_top, class_sum, class_mean, dominant_top, dominant_sum = sums
+    moment, rest_moment, exact = np.empty(blocks), np.empty(blocks), np.empty(blocks, np.bool_)
+    gathered, scratch = np.empty(max(tokens.size, BLOCK), np.float32), np.empty(BLOCK, np.float32)
+    beyond, bounds = outside[:0], np.zeros(blocks + 1, np.int64)
+    before = dominant = -1
     for i in range(rows.shape[0]):
-        scaled = out[i % out.shape[0]]
+        scaled, k, at = out[i % out.shape[0]], canvas[i], position[i]
+        if k >= 0 and k != before:
+            before, own = k, table[k]
+            beyond, dominant = outside[outside_start[own] : outside_start[own + 1]], dominants[own]
+            bounds = np.searchsorted(beyond, np.arange(blocks + 1) * BLOCK)
         for block in range(blocks):
             low, high = block * BLOCK, min(block * BLOCK + BLOCK, width)
             top = block_top[i, block] = _scale(rows[i, low:high], temperature[i], scaled[low:high])
-            total, part = block_sum[i, block], moment[block] = _sums(scaled[low:high], top)
-            if dominant < 0:
-                continue
-            others = gathered[: bounds[block + 1] - bounds[block]]
-            _gather(scaled, outside[bounds[block] : bounds[block + 1]], others)
-            exact[block] = _top(others) < top or top == _NEVER
-            taken, taken_part = _sums(others, top)
-            dominant_top[i, block], dominant_sum[i, block], dominant_moment[block] = (
-                top,
-                total - taken,
-                part - taken_part,
-            )
-            if not total - taken >= _MOST * total:
-                label = token_class[low:high]
-                own = dominant_top[i, block] = _top_of(scaled[low:high], label, dominant)
-                dominant_sum[i, block], dominant_moment[block] = _sums_of(scaled[low:high], own, label, dominant)
-                exact[block] = True
+            block_sum[i, block], moment[block] = _sums(scaled[low:high], top)
+            if k >= 0 and dominant >= 0:
+                there = beyond[bounds[block] : bounds[block + 1]]
+                exact[block] = top == _NEVER or there.size == high - low
+                if exact[block]:  # nothing of the class, or nothing at all
+                    dominant_top[k, at, block], dominant_sum[k, at, block], rest_moment[block] = _NEVER, _ZERO, 0.0
+                    continue
+                others = gathered[: there.size]
+                _gather(scaled, there, others)
+                taken, taken_part = _sums(others, top)
+                rest, rest_moment[block] = block_sum[i, block] - taken, moment[block] - taken_part
+                dominant_top[k, at, block], dominant_sum[k, at, block] = top, rest
+                if not rest >= _MOST * block_sum[i, block]:
+                    exact[block] = True
+                    dominant_top[k, at, block] = _leave_out(scaled[low:high], there, low, scratch)
+                    dominant_sum[k, at, block], rest_moment[block] = _sums(
+                        scratch[: high - low], dominant_top[k, at, block]
+                    )
         _, log_norm[i], entropy[i] = _combine(block_top[i], block_sum[i], moment)
         best[i] = _first_best(scaled, block_top[i])
+        if k < 0:
+            continue
         if dominant >= 0:
-            block = dominant_top[i].argmax()
+            tops, place = dominant_top[k, at], column[k] + dominant
+            block = tops.argmax()
             while not exact[block]:
                 low, high = block * BLOCK, min(block * BLOCK + BLOCK, width)
-                label = token_class[low:high]
-                own = dominant_top[i, block] = _top_of(scaled[low:high], label, dominant)
-                dominant_sum[i, block], dominant_moment[block] = _sums_of(scaled[low:high], own, label, dominant)
                 exact[block] = True
-                block = dominant_top[i].argmax()
-            own, log_sum, spread = _combine(dominant_top[i], dominant_sum[i], dominant_moment)
-            class_top[i, dominant] = own
-            class_sum[i, dominant] = np.exp(log_sum - own) if own > _NEVER else 0.0
-            class_mean[i, dominant] = log_sum - spread if own > _NEVER else 0.0
-        _gather(scaled, tokens, gathered)
-        for label in range(class_top.shape[1]):
+                top = _leave_out(scaled[low:high], beyond[bounds[block] : bounds[block + 1]], low, scratch)
+                if top != tops[block]:
+                    tops[block] = top
+                    dominant_sum[k, at, block], rest_moment[block] = _sums(scratch[: high - low], top)
+                block = tops.argmax()
+            top, log_sum, spread = _combine(tops, dominant_sum[k, at], rest_moment)
+            class_top[at, place] = top
+            class_sum[at, place] = np.exp(log_sum - top) if top > _NEVER else 0.0
+            class_mean[at, place] = log_sum - spread if top > _NEVER else 0.0
+        count, begin = column[k + 1] - column[k], first[table[k]]
+        low = start[begin]
+        _gather(scaled, tokens[low : start[begin + count]], gathered)
+        for label in range(count):
             if label != dominant:
-                values = gathered[start[label] : start[label + 1]]
-                class_top[i, label], class_sum[i, label], class_mean[i, label] = _statistics(values)
+                values, place = gathered[start[begin + label] - low : start[begin + label + 1] - low], column[k] + label
+                class_top[at, place], class_sum[at, place], class_mean[at, place] = _statistics(values)
+
+
+@njit(cache=True)
+def _leave_out(x, places, offset, out):
+    """Copy a block without the tokens `places`; its maximum."""
+    out[: x.size] = x
+    for place in places:
+        out[place - offset] = _NEVER
+    return _top(out[: x.size])
 
 
 @njit(cache=True)
@@ -159,30 +166,6 @@ def _sums(x, top):
     for j in range(x.size):
         d = x[j] - top
         d = EXP_FLOOR if d < EXP_FLOOR else d
-        weight = exp(d)
-        total += weight
-        moment += weight * d
-    return total, moment
-
-
-@njit(cache=True)
-def _top_of(x, labels, label):
-    top = LEAST
-    for j in range(x.size):
-        key = ordered(x[j])
-        top = max(top, key if labels[j] == label else LEAST)
-    return _NEVER if top == LEAST else from_ordered(top)
-
-
-@njit(cache=True, fastmath=FAST)
-def _sums_of(x, top, labels, label):
-    """`_sums` over one class."""
-    total = moment = _ZERO
-    if top == _NEVER:
-        return total, moment
-    for j in range(x.size):
-        d = x[j] - top
-        d = EXP_FLOOR if d < EXP_FLOOR or labels[j] != label else d
         weight = exp(d)
         total += weight
         moment += weight * d

@@ -1,4 +1,9 @@
-"""What the kernels take and return. R rows, V tokens, C classes, L positions, S token sets; logs are natural."""
+"""What the kernels take and return.
+
+R rows of V logits; K canvases of L rows each, every one under its own constraint. The constraints' tables lie side by
+side: C classes, N token sets and S states are those of all K canvases together, numbered one canvas after the other, so
+that one launch serves all. Rows of no canvas are free. Logs are natural.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +24,14 @@ class _Tables:
 
 
 @dataclass(frozen=True)
-class Classes(_Tables):
-    """Tokens that a constraint never tells apart share a class.
+class ClassTable:
+    """Of one constraint: tokens that it never tells apart share a class.
 
     Attributes:
         token_class: int16 or int32 [V], −1 for tokens in no class.
-        count: C.
+        count: the number of classes.
         dominant: the class with more than half of all tokens, the only one whose tokens are not listed; −1 for none.
-        start: int64 [C + 1], bounds of each class in `tokens`.
+        start: int64 [count + 1], bounds of each class in `tokens`.
         tokens: int32, in ascending order within a class.
         outside: int32, ascending: the tokens that are not in the dominant class; empty if there is none.
     """
@@ -38,9 +43,45 @@ class Classes(_Tables):
     tokens: Tensor
     outside: Tensor
 
+
+@dataclass(frozen=True)
+class Classes(_Tables):
+    """The classes of K canvases, made by `join.classes`. Canvases under the same constraint share one of T tables.
+
+    Attributes:
+        token_class: int16 or int32 [T, V].
+        dominant: int64 [T].
+        first: int64 [T], where a table begins in `start`.
+        start: int64, the bounds of each table's classes in `tokens`, one table after the other.
+        tokens: int32.
+        outside: int32, and outside_start: int64 [T + 1], bounds of each table's.
+        table: int64 [K].
+        row: int64 [K], the first of a canvas's L rows of logits.
+        column: int64 [K + 1], bounds of each canvas's classes among all C.
+        length: L.
+    """
+
+    token_class: Tensor
+    dominant: Tensor
+    first: Tensor
+    start: Tensor
+    tokens: Tensor
+    outside: Tensor
+    outside_start: Tensor
+    table: Tensor
+    row: Tensor
+    column: Tensor
+    length: int
+
+    @property
+    def count(self) -> int:
+        """C."""
+        return int(self.column[-1])
+
     def of(self, tokens: Tensor) -> Tensor:
-        """int64: the classes of tokens, C for those in none."""
-        return self.token_class[tokens].long() % (self.count + 1)
+        """int64 [K, L]: the classes of tokens [K, L], −1 for those in none."""
+        label = self.token_class[self.table[:, None], tokens].long()
+        return (label + self.column[:-1, None]).where(label >= 0, -1)
 
 
 @dataclass(frozen=True)
@@ -62,12 +103,12 @@ class RowStatistics:
 
 @dataclass(frozen=True)
 class ClassStatistics:
-    """Of p, per row and class.
+    """Of p, per position and class.
 
     Attributes:
-        log_mass: float64 [R, C], log Σ p; −inf for a class whose logits are all −inf.
-        mean_log: float64 [R, C], the mean of log p under the class's own distribution; 0 where there is none.
-        best_log: float64 [R, C], max log p.
+        log_mass: float64 [L, C], log Σ p; −inf for a class whose logits are all −inf.
+        mean_log: float64 [L, C], the mean of log p under the class's own distribution; 0 where there is none.
+        best_log: float64 [L, C], max log p.
         blocks: what `draw_in_classes` and `best_in_classes` of the same backend need.
     """
 
@@ -78,31 +119,48 @@ class ClassStatistics:
 
 
 @dataclass(frozen=True)
-class Chain(_Tables):
-    """A token automaton over the positions of one canvas.
+class Sets(_Tables):
+    """Token sets as lists of classes; the last set of a canvas holds its tail tokens.
 
     Attributes:
-        target, edge_set: int32 [edges], sorted by source state; edge_start: int64 [states + 1].
-        set_start: int64 [S + 1], set_classes: int16 or int32: the classes of each token set.
-        active_start: int64 [L + 2], active: int32: per position 0 … L, the states on some path from start to a final
+        start: int64 [N + 1], bounds of each set in `classes`.
+        classes: int32.
+        bounds: int64 [K + 1], of each canvas's sets among all N.
+        column: int64 [K + 1], of each canvas's classes among all C.
+    """
+
+    start: Tensor
+    classes: Tensor
+    bounds: Tensor
+    column: Tensor
+
+
+@dataclass(frozen=True)
+class Chain(_Tables):
+    """Token automata over the positions of canvases. One by itself, or K side by side, made by `join.chains`.
+
+    Attributes:
+        target, edge_set: int32 [edges], sorted by source state; edge_start: int64 [S + 1].
+        active_start: int64 [K, L + 2], active: int32: per position 0 … L, the states on some path from start to a final
             state.
-        final: bool [states], where a path may end.
-        start: the state before the first position.
-        limit: from this position on only tail edges may be taken: the answer has to be complete by then.
-        tail: the first set of tail edges.
+        final: bool [S], where a path may end.
+        start: int64 [K], the state before the first position.
+        limit: int64 [K]; from this position on only tail edges may be taken: the answer has to be complete by then.
+        tail: int64 [K], the first set of tail edges.
+        states, sets: int64 [K + 1], bounds of each canvas's states and sets.
     """
 
     target: Tensor
     edge_set: Tensor
     edge_start: Tensor
-    set_start: Tensor
-    set_classes: Tensor
     active_start: Tensor
     active: Tensor
     final: Tensor
-    start: int
-    limit: int
-    tail: int
+    start: Tensor
+    limit: Tensor
+    tail: Tensor
+    states: Tensor
+    sets: Tensor
 
 
 @dataclass(frozen=True)
@@ -110,11 +168,11 @@ class Messages:
     """Backward messages: the weight of all ways from a state at a position to a final state at L.
 
     Attributes:
-        value: [L + 1, states], linear or logs, with a scale per position.
-        divisor: [L], what linear messages were divided by at each position; None for logs.
-        log_z: log of the weight of all paths from start; −inf if there is none.
+        value: [L + 1, S], with a scale per position and canvas.
+        divisor: [K, L], what linear messages were divided by at each position; NaN where they are logs.
+        log_z: float64 [K], log of the weight of all paths from start; −inf where there is none.
     """
 
     value: Tensor
-    divisor: Tensor | None
-    log_z: float
+    divisor: Tensor
+    log_z: Tensor

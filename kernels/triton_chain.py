@@ -1,7 +1,8 @@
 """Triton kernels over position × state: `chain` and `statistics` on a GPU.
 
 Everything is pulled: a state, a set or a class adds up what reaches it, in a fixed order, so that nothing is added
-atomically. Messages are logs in float32, with the maximum of each position taken out. One program walks a canvas.
+atomically. Messages are logs in float32, with the maximum of each position taken out. One program walks a canvas; the
+canvases' tables lie side by side (see `tables`), so that one launch serves all.
 """
 
 from __future__ import annotations
@@ -32,17 +33,21 @@ def _allowed(number, position, limit, tail):
 
 @triton.jit
 def walk(
-    weight, neighbour, edge_set, bounds, active_start, active, message, shift, pointer,
-    length, states, sets, limit, tail,
+    weight, neighbour, edge_set, bounds, active_start, active, limits, tails, chosen, message, shift, pointer,
+    length, states, sets,
     FORWARD: tl.constexpr, MAXIMUM: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Messages from the last position to the first, or with FORWARD from the first to the last.
 
     neighbour, edge_set, bounds: a state's edges, to their targets (backward) or from their sources (forward).
-    message: float32 [length + 1, states], filled with −inf but for where the walk begins. shift: float32 [length], the
-    maxima taken out. MAXIMUM takes the largest term instead of the sum, and its edge into pointer, int32 like message.
+    message: float32 [length + 1, states], filled with −inf but for where the walk begins. shift: float32 [K, length],
+    the maxima taken out. MAXIMUM takes the largest term instead of the sum, and its edge into pointer, int32 like
+    message. Canvases that aren't chosen (int32) are left alone.
     """
-    for step in range(length):
+    canvas = tl.program_id(0)
+    limit, tail = tl.load(limits + canvas), tl.load(tails + canvas)
+    active_start += canvas * (length + 2)
+    for step in range(length * tl.load(chosen + canvas)):
         i = step if FORWARD else length - 1 - step
         here = i + 1 if FORWARD else i
         there = i if FORWARD else i + 1
@@ -75,7 +80,7 @@ def walk(
             tl.store(message + here * states + state, value, mask=lane < high)
             top = tl.maximum(top, tl.max(value))
         top = tl.where(top == float("-inf"), 0.0, top)
-        tl.store(shift + i, top)
+        tl.store(shift + canvas * length + i, top)
         for first in range(low, high, BLOCK):
             lane = first + tl.arange(0, BLOCK)
             state = tl.load(active + lane, mask=lane < high, other=0)
@@ -85,13 +90,17 @@ def walk(
 
 
 @triton.jit
-def set_weights(weight, source, target, bounds, forward, backward, out, states, sets, limit, tail, BLOCK: tl.constexpr):
+def set_weights(
+    weight, source, target, bounds, owner, limits, tails, forward, backward, out, states, sets, BLOCK: tl.constexpr
+):
     """Log of the weight of all paths through an edge with a set at a position, up to a constant per position.
 
-    source, target, bounds: the edges of each set.
+    source, target, bounds: the edges of each set; owner: its canvas.
     """
     i = tl.program_id(0)
     number = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    canvas = tl.load(owner + number, mask=number < sets, other=0)
+    limit, tail = tl.load(limits + canvas), tl.load(tails + canvas)
     edge = tl.load(bounds + number, mask=number < sets, other=0)
     end = tl.load(bounds + number + 1, mask=number < sets, other=0)
     end = tl.where(_allowed(number, i, limit, tail), end, edge)
@@ -106,6 +115,44 @@ def set_weights(weight, source, target, bounds, forward, backward, out, states, 
         top, total = _log_add(top, total, term)
     value = _log(top, total) + tl.load(weight + i * sets + number, mask=number < sets, other=float("-inf"))
     tl.store(out + i * sets + number, value, mask=number < sets)
+
+
+@triton.jit
+def normalise(values, bounds, chosen, out, sets, BLOCK: tl.constexpr):
+    """Softmax over each canvas's columns of values [L, sets] into float64 out; 0 where canvases aren't chosen."""
+    i, k = tl.program_id(0), tl.program_id(1)
+    low, high = tl.load(bounds + k), tl.load(bounds + k + 1)
+    top = float("-inf")
+    for first in range(low, high, BLOCK):
+        column = first + tl.arange(0, BLOCK)
+        top = tl.maximum(top, tl.max(tl.load(values + i * sets + column, mask=column < high, other=float("-inf"))))
+    level = tl.where(top == float("-inf"), 0.0, top)
+    total = 0.0
+    for first in range(low, high, BLOCK):
+        column = first + tl.arange(0, BLOCK)
+        total += tl.sum(tl.exp(tl.load(values + i * sets + column, mask=column < high, other=float("-inf")) - level))
+    share = tl.where((total > 0.0) & (tl.load(chosen + k) > 0), 1.0 / tl.where(total > 0.0, total, 1.0), 0.0)
+    for first in range(low, high, BLOCK):
+        column = first + tl.arange(0, BLOCK)
+        value = tl.load(values + i * sets + column, mask=column < high, other=float("-inf"))
+        part = tl.where(value == float("-inf"), 0.0, tl.exp(value - level) * share)
+        tl.store(out + i * sets + column, part.to(tl.float64), mask=column < high)
+
+
+@triton.jit
+def entropies(log_mass, mean_log, tilt, bounds, out, classes, BLOCK: tl.constexpr):
+    """Of the tilted marginals, −Σ q · (mean log p + tilt) over each canvas's classes: float32 out [K, L]."""
+    i, k = tl.program_id(0), tl.program_id(1)
+    low, high = tl.load(bounds + k), tl.load(bounds + k + 1)
+    total = 0.0
+    for first in range(low, high, BLOCK):
+        column = first + tl.arange(0, BLOCK)
+        place, mask = i * classes + column, column < high
+        added = tl.load(tilt + place, mask=mask, other=float("-inf"))
+        log_q = tl.load(log_mass + place, mask=mask, other=float("-inf")) + added
+        mean = tl.load(mean_log + place, mask=mask, other=0.0) + tl.where(log_q == float("-inf"), 0.0, added)
+        total -= tl.sum(tl.where(log_q == float("-inf"), 0.0, tl.exp(log_q) * mean))
+    tl.store(out + k * tl.num_programs(0) + i, tl.maximum(total, 0.0))
 
 
 @triton.jit
@@ -140,11 +187,14 @@ def group_sums(
 
 @triton.jit
 def draw_path(
-    uniform, weight, message, log_mass, target, edge_set, edge_start, set_start, set_classes, label,
-    length, states, sets, classes, start, limit, tail, EDGES: tl.constexpr, MEMBERS: tl.constexpr,
+    uniform, weight, message, log_mass, target, edge_set, edge_start, set_start, set_classes, starts, limits, tails,
+    label, length, states, sets, classes, EDGES: tl.constexpr, MEMBERS: tl.constexpr,
 ):  # fmt: skip
-    """One joint draw from backward messages: the class at every position."""
-    state = start
+    """One joint draw from backward messages: the class at every position. One program per canvas."""
+    k = tl.program_id(0)
+    state, limit, tail = tl.load(starts + k).to(tl.int32), tl.load(limits + k), tl.load(tails + k)
+    uniform += 2 * k * length
+    label += k * length
     for i in range(length):
         low, high = tl.load(edge_start + state), tl.load(edge_start + state + 1)
         edge = low + tl.arange(0, EDGES)
@@ -172,10 +222,11 @@ def _relative(value):
 
 
 @triton.jit
-def best_path(pointer, target, edge_set, path, length, states, start):
-    """Follow the pointers of a MAXIMUM walk: the set at every position."""
-    state = start
+def best_path(pointer, target, edge_set, set_class, starts, label, length, states, sets):
+    """Follow the pointers of a MAXIMUM walk: the class at every position. One program per canvas."""
+    k = tl.program_id(0)
+    state = tl.load(starts + k).to(tl.int32)
     for i in range(length):
-        edge = tl.load(pointer + i * states + state)
-        tl.store(path + i, tl.load(edge_set + edge))
+        edge = tl.maximum(tl.load(pointer + i * states + state), 0)  # −1 where there is no path
+        tl.store(label + k * length + i, tl.load(set_class + i * sets + tl.load(edge_set + edge)).to(tl.int64))
         state = tl.load(target + edge)

@@ -42,15 +42,20 @@ def _merge(top, total, moment, other, added, part):
 @triton.jit
 def row_statistics(
     logits, temperatures, scaled, log_norm, entropy, best, block_top, block_sum,
-    token_class, dominant, dominant_top, dominant_sum, class_top, class_sum, class_mean,
-    width, blocks, classes, WRITE: tl.constexpr, CLASSES: tl.constexpr, BLOCK: tl.constexpr,
+    canvas, position, table, dominants, column, token_class, dominant_top, dominant_sum,
+    class_top, class_sum, class_mean, width, blocks, classes,
+    WRITE: tl.constexpr, CLASSES: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """`rows.row_statistics`, and with CLASSES what `rows.row_and_class_statistics` finds of the dominant class."""
+    """What `rows.row_statistics` finds of a row, and with CLASSES of its canvas's dominant class, if there is one."""
     row = tl.program_id(0).to(tl.int64)
     temperature = tl.load(temperatures + row)
     top, total, moment = float("-inf"), 0.0, 0.0
     own_top, own_total, own_moment = float("-inf"), 0.0, 0.0
     chosen = 0
+    if CLASSES:
+        k = tl.load(canvas + row)
+        own = tl.load(table + k, mask=k >= 0, other=0)
+        dominant = tl.load(dominants + own, mask=k >= 0, other=-1).to(tl.int32)
     for block in range(blocks):
         token = block * BLOCK + tl.arange(0, BLOCK)
         mask = token < width
@@ -63,22 +68,24 @@ def row_statistics(
         tl.store(block_top + row * blocks + block, highest)
         tl.store(block_sum + row * blocks + block, added)
         top, total, moment = _merge(top, total, moment, highest, added, part)
-        if CLASSES:
-            label = tl.load(token_class + token, mask=mask, other=-1)
-            x = tl.where(label == dominant, x, float("-inf"))
-            highest = tl.max(x, axis=0)
-            added, part = _sums(x, highest)
-            tl.store(dominant_top + row * blocks + block, highest)
-            tl.store(dominant_sum + row * blocks + block, added)
-            own_top, own_total, own_moment = _merge(own_top, own_total, own_moment, highest, added, part)
+        if CLASSES:  # noqa: SIM102, the outer condition is the compiler's
+            if dominant >= 0:
+                label = tl.load(token_class + own * width + token, mask=mask, other=-1)
+                x = tl.where(label == dominant, x, float("-inf"))
+                highest = tl.max(x, axis=0)
+                added, part = _sums(x, highest)
+                tl.store(dominant_top + row * blocks + block, highest)
+                tl.store(dominant_sum + row * blocks + block, added)
+                own_top, own_total, own_moment = _merge(own_top, own_total, own_moment, highest, added, part)
     tl.store(log_norm + row, tl.log(total).to(tl.float64) + top)
     tl.store(entropy + row, tl.where(total > 0.0, tl.maximum(tl.log(total) - moment / total, 0.0), 0.0))
     tl.store(best + row, chosen)
-    if CLASSES:
-        place, there_is = row * classes + dominant, dominant >= 0
-        tl.store(class_top + place, own_top, mask=there_is)
-        tl.store(class_sum + place, own_total, mask=there_is)
-        tl.store(class_mean + place, tl.where(own_total > 0.0, own_top + own_moment / own_total, 0.0), mask=there_is)
+    if CLASSES:  # noqa: SIM102
+        if dominant >= 0:
+            place = tl.load(position + row) * classes + tl.load(column + k) + dominant
+            tl.store(class_top + place, own_top)
+            tl.store(class_sum + place, own_total)
+            tl.store(class_mean + place, tl.where(own_total > 0.0, own_top + own_moment / own_total, 0.0))
 
 
 @triton.jit
@@ -96,15 +103,21 @@ def _join(label, top, total, moment, other_label, other_top, other_total, other_
 
 @triton.jit
 def class_statistics(
-    logits, temperatures, tokens, labels, class_top, class_sum, class_mean,
-    width, listed, classes, BLOCK: tl.constexpr,
+    logits, temperatures, first_row, table, column, list_start, tokens, labels, class_top, class_sum, class_mean,
+    width, classes, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The classes whose tokens are listed, by segmented sums over the list; labels: the class of each listed token."""
-    row = tl.program_id(0).to(tl.int64)
+    """The classes whose tokens are listed, by segmented sums over the list of a canvas's table.
+
+    labels: the class of each listed token; list_start: bounds of each table's list.
+    """
+    k, i = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    row = tl.load(first_row + k) + i
     temperature = tl.load(temperatures + row)
+    low, listed = tl.load(list_start + tl.load(table + k)), tl.load(list_start + tl.load(table + k) + 1)
+    base = i * classes + tl.load(column + k)
     lane = tl.arange(0, BLOCK)
     carry, carried_top, carried_sum, carried_moment = -1, float("-inf"), 0.0, 0.0
-    for first in range(0, listed, BLOCK):
+    for first in range(low, listed, BLOCK):
         place = first + lane
         mask = place < listed
         token = tl.load(tokens + place, mask=mask, other=0)
@@ -117,7 +130,7 @@ def class_statistics(
         same = label == carry
         top, total, moment = tl.where(same, both, top), tl.where(same, merged, total), tl.where(same, part, moment)
         end = mask & (label != following)
-        target = row * classes + label
+        target = base + label
         tl.store(class_top + target, top, mask=end)
         tl.store(class_sum + target, total, mask=end)
         tl.store(class_mean + target, tl.where(total > 0.0, top + moment / total, 0.0), mask=end)
@@ -155,54 +168,64 @@ def _pick_block(tops, sums, row, blocks, uniform, BLOCKS: tl.constexpr):
 
 @triton.jit
 def draw_tokens(
-    logits, temperatures, block_top, block_sum, uniform, drawn, width, blocks, BLOCK: tl.constexpr, BLOCKS: tl.constexpr
-):
+    logits, temperatures, block_top, block_sum, places, uniform, drawn, width, blocks,
+    BLOCK: tl.constexpr, BLOCKS: tl.constexpr,
+):  # fmt: skip
     """`picks.draw_tokens`."""
-    row = tl.program_id(0).to(tl.int64)
-    block, share = _pick_block(block_top, block_sum, row, blocks, tl.load(uniform + row), BLOCKS)
+    n = tl.program_id(0)
+    row = tl.load(places + n)
+    block, share = _pick_block(block_top, block_sum, row, blocks, tl.load(uniform + n), BLOCKS)
     token = block * BLOCK + tl.arange(0, BLOCK)
     x = _read(logits, tl.load(temperatures + row), row, token, (token >= 0) & (token < width), width)
     chosen = block * BLOCK + _pick(tl.where(x == float("-inf"), 0.0, tl.exp(x - tl.max(x))), share)
-    tl.store(drawn + row, tl.where(block < 0, -1, chosen))
+    tl.store(drawn + n, tl.where(block < 0, -1, chosen))
 
 
 @triton.jit
 def pick_in_classes(
-    logits, temperatures, label, uniform, token_class, start, tokens, dominant,
+    logits, temperatures, first_row, label, uniform, token_class, dominants, first, start, tokens, table, column,
     class_top, class_sum, dominant_top, dominant_sum, picked, width, blocks, classes,
     DRAW: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr,
 ):  # fmt: skip
-    """`picks.draw_in_classes`, or without DRAW `picks.best_in_classes`."""
-    row = tl.program_id(0).to(tl.int64)
+    """`picks.draw_in_classes`, or without DRAW `picks.best_in_classes`. One program per canvas and position."""
+    k, i = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    row, place = tl.load(first_row + k) + i, k * tl.num_programs(1) + i
     temperature = tl.load(temperatures + row)
-    wanted = tl.load(label + row)
-    top = tl.load(class_top + row * classes + wanted)
+    own = tl.load(table + k)
+    wanted = tl.load(label + place)
+    there_is = wanted >= 0
+    cell = i * classes + wanted
+    top = tl.load(class_top + cell, mask=there_is, other=float("-inf"))
+    wanted = tl.where(there_is, wanted - tl.load(column + k), 0)
+    dominant = tl.load(dominants + own)
     lane = tl.arange(0, BLOCK)
     chosen = -1
     if wanted == dominant:
         if DRAW:
-            block, share = _pick_block(dominant_top, dominant_sum, row, blocks, tl.load(uniform + row), BLOCKS)
+            block, share = _pick_block(dominant_top, dominant_sum, row, blocks, tl.load(uniform + place), BLOCKS)
         else:
             number = tl.arange(0, BLOCKS)
             tops = tl.load(dominant_top + row * blocks + number, mask=number < blocks, other=float("-inf"))
             block, share = tl.argmax(tops, axis=0), 0.0
         token = block * BLOCK + lane
         mask = (token >= 0) & (token < width)
-        mask = mask & (tl.load(token_class + token, mask=mask, other=-1) == dominant)
+        mask = mask & (tl.load(token_class + own * width + token, mask=mask, other=-1) == dominant)
         x = _read(logits, temperature, row, token, mask, width)
         if DRAW:
             chosen = block * BLOCK + _pick(tl.where(x == float("-inf"), 0.0, tl.exp(x - tl.max(x))), share)
         else:
             chosen = tl.min(tl.where(x == top, token, width))
     else:
-        low, high = tl.load(start + wanted), tl.load(start + wanted + 1)
-        level = tl.load(class_sum + row * classes + wanted).to(tl.float64) * tl.load(uniform + row)
+        bound = start + tl.load(first + own) + wanted
+        low, high = tl.load(bound), tl.load(bound + 1)
+        total = tl.load(class_sum + cell, mask=there_is, other=0.0).to(tl.float64)
+        level = total * tl.load(uniform + place)
         running = level * 0.0
         found = low * 0 > 1
-        for first in range(low, high, BLOCK):
-            place = first + lane
-            token = tl.load(tokens + place, mask=place < high, other=0)
-            x = _read(logits, temperature, row, token, place < high, width)
+        for begin in range(low, high, BLOCK):
+            spot = begin + lane
+            token = tl.load(tokens + spot, mask=spot < high, other=0)
+            x = _read(logits, temperature, row, token, spot < high, width)
             if DRAW:
                 weight = tl.where(x == float("-inf"), 0.0, tl.exp(x - top)).to(tl.float64)
                 over = (running + tl.cumsum(weight, 0) > level) & (weight > 0.0)
@@ -214,53 +237,46 @@ def pick_in_classes(
             least = tl.min(tl.where(over, token, width))
             chosen = tl.where(found, chosen, tl.where(least < width, least, tl.maximum(last, chosen)))
             found = found | (least < width)
-    tl.store(picked + row, tl.where(top == float("-inf"), -1, chosen))
+    tl.store(picked + place, tl.where(top == float("-inf"), -1, chosen))
 
 
 @triton.jit
 def tilt_rows(
-    logits, temperatures, log_norm, tilt, token_class, floor, out, width, classes,
-    TILT: tl.constexpr, PROBABILITIES: tl.constexpr, BLOCK: tl.constexpr,
+    logits, temperatures, first_row, tilt, token_class, table, column, canvases, lowest, floor, out,
+    width, length, classes, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Scaled logits + tilt, not below floor, or with PROBABILITIES exp(scaled logits − log_norm + tilt)."""
-    row = tl.program_id(0).to(tl.int64)
+    """Scaled logits + tilt, not below floor: the rows of the canvases `canvases`, one program per row and block."""
+    k = tl.load(canvases + tl.program_id(0) // length)
+    i = (tl.program_id(0) % length).to(tl.int64)
+    row = tl.load(first_row + k) + i
     token = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     mask = token < width
     x = _read(logits, tl.load(temperatures + row), row, token, mask, width)
-    if TILT:
-        label = tl.load(token_class + token, mask=mask, other=-1).to(tl.int32)
-        label = tl.where(label < 0, classes, label)
-        x += tl.load(tilt + row * (classes + 1) + label, mask=mask, other=0.0)
-    x = tl.exp(x - tl.load(log_norm + row).to(tl.float32)) if PROBABILITIES else tl.maximum(x, floor)
+    label = tl.load(token_class + tl.load(table + k) * width + token, mask=mask, other=-1).to(tl.int32)
+    added = tl.load(tilt + i * classes + tl.load(column + k) + label, mask=label >= 0, other=float("-inf"))
+    x = tl.maximum(x + tl.maximum(added, lowest), floor)
     tl.store(out + row * width + token, x.to(out.dtype.element_ty), mask=mask)
 
 
 @triton.jit
 def soft_embedding(
-    logits, temperatures, log_norm, tilt, token_class, embedding, out,
-    rows, width, hidden, classes, share, TILT: tl.constexpr,
+    logits, log_norm, embedding, out, rows, width, hidden, stride, share,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, TOKENS: tl.constexpr,
 ):  # fmt: skip
-    """Σ q · embedding over `share` tokens a program, into float32 out [shares, rows, hidden]."""
+    """Σ p · embedding over `share` tokens a program, into float32 out [shares, rows, hidden]. stride: of the rows."""
     row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     low = tl.program_id(2) * share
-    heat = tl.load(temperatures + row, mask=row < rows, other=1.0)[:, None]
     norm = tl.load(log_norm + row, mask=row < rows, other=0.0).to(tl.float32)[:, None]
     total = tl.zeros((ROWS, COLUMNS), tl.float32)
     for first in range(low, min(low + share, width), TOKENS):
         token = first + tl.arange(0, TOKENS)
         mask = (row < rows)[:, None] & (token < width)[None, :]
-        x = tl.load(logits + row[:, None] * width + token[None, :], mask=mask, other=float("-inf")).to(tl.float32)
-        x = tl.math.div_rn(x, tl.zeros_like(x) + heat) - norm
-        if TILT:
-            label = tl.load(token_class + token, mask=token < width, other=-1).to(tl.int32)
-            label = tl.where(label < 0, classes, label)
-            x += tl.load(tilt + row[:, None] * (classes + 1) + label[None, :], mask=mask, other=0.0)
+        x = tl.load(logits + row[:, None] * stride + token[None, :], mask=mask, other=float("-inf")).to(tl.float32)
         vectors = tl.load(
             embedding + token.to(tl.int64)[:, None] * hidden + column[None, :],
             mask=(token < width)[:, None] & (column < hidden)[None, :], other=0.0,
         )  # fmt: skip
-        total = tl.dot(tl.exp(x).to(vectors.dtype), vectors, total, input_precision="ieee")
+        total = tl.dot(tl.exp(x - norm).to(vectors.dtype), vectors, total, input_precision="ieee")
     place = tl.program_id(2).to(tl.int64) * rows * hidden + row[:, None] * hidden + column[None, :]
     tl.store(out + place, total, mask=(row < rows)[:, None] & (column < hidden)[None, :])

@@ -13,6 +13,8 @@ from sglang.srt.dllm.algorithm.gemma4_renoise import Gemma4Renoise
 from sglang.srt.model_executor.cuda_graph_config import Backend, Phase, with_phase
 from torch import Tensor
 
+from dg_sglang.canvas import CanvasState
+from dg_sglang.errors import DgError
 from dg_sglang.plugin import GRAMMAR_BACKEND
 from dg_sglang.plugin.failures import fail
 from dg_sglang.plugin.service import Served, served_of
@@ -95,31 +97,31 @@ class CanvasRenoise(Gemma4Renoise):
 
     def _denoise(self, logits: Tensor, states: list[Any], rows: list[int]) -> None:
         """Advance the canvases of `states`, which are the rows `rows` of `logits` [B, L, V]."""
-        conditioning = logits.new_empty(len(rows), *logits.shape[1:], dtype=self.embed_tokens.weight.dtype)
-        going: list[int] = []
-        for place, (state, row) in enumerate(zip(states, rows, strict=True)):
+        canvases: list[CanvasState] = [state["served"].canvas for state in states]
+        errors: dict[int, DgError] = {}
+        own = logits if len(rows) == len(logits) else logits[rows]
+        output = denoise_step(own, canvases, dtype=self.embed_tokens.weight.dtype, errors=errors)
+        for place, (state, canvas) in enumerate(zip(states, canvases, strict=True)):
             try:
-                self._advance(state, logits[row : row + 1], conditioning[place : place + 1])
+                if place in errors:
+                    raise errors[place]
+                self._take(state, canvas, output.tokens[place])
             except Exception as error:  # one request's trouble is not the others'
-                fail(self.requests[row], error)
+                fail(self.requests[rows[place]], error)
                 state["finished"] = True
-            if not state["finished"]:
-                going.append(place)
+        going = [place for place, state in enumerate(states) if not state["finished"]]
         if going:
-            read = conditioning if len(going) == len(rows) else conditioning[going]
+            read = output.conditioning if len(going) == len(rows) else output.conditioning[going]
             signals = self._soft_embedding(read.flatten(0, 1)).view(len(going), self.block_size, -1)
             for place, signal in zip(going, signals, strict=True):
                 states[place]["self_conditioning"] = signal
 
-    def _advance(self, state: dict[str, Any], logits: Tensor, conditioning: Tensor) -> None:
-        """One denoising step of one row [1, L, V]; fills the logits of its self-conditioning."""
-        served = state["served"]
-        canvas = served.canvas
-        output = denoise_step(logits, [canvas], dtype=conditioning.dtype, out=conditioning)
+    def _take(self, state: dict[str, Any], canvas: CanvasState, tokens: Tensor) -> None:
+        """What a step makes of one row: its next canvas `tokens` [L], or the finished one."""
         state["step"] -= 1
         state["self_conditioning"] = None
         state["finished"] = canvas.done
-        state["current"] = torch.tensor(served.commit(), device=logits.device) if canvas.done else output.tokens[0]
+        state["current"] = torch.tensor(state["served"].commit(), device=tokens.device) if canvas.done else tokens
 
     def _soft_embedding(self, conditioning: Tensor) -> Tensor:
         """The mean embedding under the softmax of `conditioning` [R, V], scaled as a token's is: [R, hidden].

@@ -62,7 +62,7 @@ class Served:
     def take(self, logits: Tensor) -> int:
         """The next token of a causal sequence, from its logits [V]."""
         sequence = cast("CausalSequence", self.sequence)
-        sequence.take(logits.float())
+        sequence.take(logits)
         self.canvas_index.append(0)
         self.canvas_steps.append(len(sequence.committed))
         return sequence.committed[-1]

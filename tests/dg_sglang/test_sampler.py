@@ -100,16 +100,53 @@ def test_one_step_without_constraint(sampling: str) -> None:
     assert not output.done.any() and current.steps == 1
 
 
+def mixed(seed: int) -> list[CanvasState]:
+    """Free rows, constrained ones under every policy, and fixed tokens."""
+    tilted = Policy(accept="tilted", condition="tilted", frontier_window=2)
+    configs = [
+        GenerationConfig(entropy_bound=0.0, t_max=0.9),
+        GenerationConfig(entropy_bound=0.3, policy=tilted),
+        GenerationConfig(entropy_bound=2.0, sampling="multinomial"),
+        GenerationConfig(entropy_bound=1.0, policy=Policy(flatten=0.5, stop_after=1)),
+        GenerationConfig(max_denoising_steps=2),
+    ]
+    fixed = [None, {0: 1}, None, None, {2: 0}]
+    return [
+        state(config, seed=seed + row, constrained=row in (1, 3, 4), fixed=fixed[row])
+        for row, config in enumerate(configs)
+    ]
+
+
 def test_rows_do_not_see_one_another() -> None:
-    logits = random_logits(2, rows=3)
-    configs = [GenerationConfig(entropy_bound=bound, t_max=0.9) for bound in (0.0, 0.3, 2.0)]
-    together = [state(config, seed=i, constrained=i == 1) for i, config in enumerate(configs)]
-    alone = [state(config, seed=i, constrained=i == 1) for i, config in enumerate(configs)]
-    output = denoise_step(logits, together)
-    for row, current in enumerate(alone):
-        single = denoise_step(logits[row : row + 1], [current])
-        assert torch.equal(output.tokens[row], single.tokens[0])
-        assert torch.equal(output.conditioning[row], single.conditioning[0])
+    """Bit for bit, over steps in which some rows finish and the others go on."""
+    together, alone = mixed(0), mixed(0)
+    for step in range(4):
+        rows = [row for row, current in enumerate(together) if not current.done]
+        logits = random_logits(step, rows=len(together))[rows]
+        output = denoise_step(logits, [together[row] for row in rows])
+        for place, row in enumerate(rows):
+            single = denoise_step(logits[place : place + 1], [alone[row]])
+            assert torch.equal(output.tokens[place], single.tokens[0])
+            assert torch.equal(output.conditioning[place], single.conditioning[0])
+            assert torch.equal(together[row].best, alone[row].best)
+            assert torch.equal(together[row].confidence, alone[row].confidence)
+    assert together[4].done and not together[0].done
+
+
+def test_a_damaged_row_is_its_own_trouble() -> None:
+    """Rows with logits that aren't finite are reported, their states stay; the others get what they get alone."""
+    logits = random_logits(7, rows=5)
+    logits[0, 3, 2], logits[3, 0, 0] = torch.nan, torch.inf
+    together, alone, errors = mixed(3), mixed(3), {}
+    before = [current.tokens.clone() for current in together]
+    output = denoise_step(logits, together, errors=errors)
+    assert set(errors) == {0, 3} and all(isinstance(error, CheckpointError) for error in errors.values())
+    for row, current in enumerate(together):
+        if row in errors:
+            assert torch.equal(current.tokens, before[row]) and current.steps == 0
+        else:
+            single = denoise_step(logits[row : row + 1], [alone[row]])
+            assert torch.equal(output.tokens[row], single.tokens[0])
 
 
 def test_the_conditioning_may_take_old_memory() -> None:
@@ -222,6 +259,7 @@ def test_confidence_is_the_tilted_marginal_under_a_constraint() -> None:
     current, logits = state(config, constrained=True), random_logits(6)
     denoise_step(logits, [current])
     assert current.posterior is not None
+    current.posterior.update(logits[0])
     q = current.posterior.tilted_logits().softmax(-1)
     assert current.confidence[0].tolist() == pytest.approx(q.gather(-1, current.best[0, :, None])[:, 0].tolist())
 

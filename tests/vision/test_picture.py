@@ -8,6 +8,7 @@ import pytest
 from drawn import Drawing
 from PIL import Image
 
+from dg_sglang.cli import main
 from dg_sglang.errors import ChartError, ImageError, TableError
 from dg_sglang.vision.charts import analyze_chart
 from dg_sglang.vision.forms import read_form
@@ -37,14 +38,47 @@ def test_huge_pictures_are_refused(read: Callable[[object], object]) -> None:
         read(Image.new("L", (side, side)))
 
 
+@pytest.mark.parametrize("command", ["chart", "screenshot"])
+@pytest.mark.parametrize("name", ["no.png", "cut.png", "empty.png", "missing.png", "huge.png"])
+def test_commands_say_what_is_wrong_with_a_picture(
+    command: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "no.png").write_bytes(b"nothing")
+    (tmp_path / "empty.png").touch()
+    whole = BytesIO()
+    Drawing().image.save(whole, "PNG")
+    (tmp_path / "cut.png").write_bytes(whole.getvalue()[:200])
+    if name == "huge.png":
+        Image.new("1", (8000, 8000)).save(tmp_path / name)
+    overlay = tmp_path / "read.png"
+    with pytest.raises(SystemExit) as stop:
+        main([command, str(tmp_path / name), "--overlay", str(overlay)])
+    assert stop.value.code == 1
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.startswith("dg-sglang: the image")
+    assert len(err.splitlines()) == 1
+    assert not overlay.exists()
+
+
 @pytest.mark.heavy
-@pytest.mark.parametrize("size", [(1, 1), (1, 5000), (5000, 1), (3, 3000)])
-def test_pictures_without_text_show_nothing(size: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("size", "colour"),
+    [
+        ((1, 1), "white"),
+        ((1, 5000), "white"),
+        ((5000, 1), "white"),
+        ((3, 3000), "white"),
+        ((500, 400), "black"),
+        ((500, 400), (200, 30, 30, 0)),
+    ],
+)
+def test_pictures_without_text_show_nothing(size: tuple[int, int], colour: str | tuple[int, ...]) -> None:
     pytest.importorskip("rapidocr", reason="reading text on pictures needs RapidOCR")
-    picture = Image.new("RGB", size, "white")
+    picture = Image.new("RGB" if isinstance(colour, str) else "RGBA", size, colour)
     assert analyze_screenshot(picture).elements == []
     assert read_form(picture).fields == []
-    with pytest.raises(ChartError):
+    with pytest.raises(ChartError, match="no text"):
         analyze_chart(picture)
     with pytest.raises(TableError):
         read_table(picture)

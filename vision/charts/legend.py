@@ -71,7 +71,7 @@ def _stands_alone(entry: tuple[int, Text, float], mask: Mask) -> bool:
     rows, columns = np.flatnonzero(window.any(1)), np.flatnonzero(window.any(0))
     if not len(rows) or window[0].any() or window[-1].any() or window[:, :2].any() or window[:, -1].any():
         return False
-    return bool(np.ptp(columns) + 1 >= 1.5 * text.height and np.ptp(columns) > 1.5 * np.ptp(rows))
+    return bool(np.ptp(columns) + 1 >= 1.2 * text.height and np.ptp(columns) > 1.5 * np.ptp(rows))
 
 
 def _sample(text: Text, colours: Sequence[Colour]) -> tuple[int, float] | None:

@@ -11,6 +11,7 @@ from dg_sglang.vision.charts.marks import Colour
 from dg_sglang.vision.charts.model import Axis, Chart, ChartKind, Point, Series
 from dg_sglang.vision.charts.scale import Scale
 from dg_sglang.vision.charts.text import AxisText
+from dg_sglang.vision.geometry.boxes import inside
 from dg_sglang.vision.ocr import Text
 
 
@@ -41,11 +42,17 @@ class Picture:
         names = list(self.legend.names)
         order = sorted(series, key=lambda colour: names.index(colour) if colour in names else len(names) + colour)
         top = min(label.box[1] for label in self.left.labels)
+        words = [
+            text
+            for text in self.texts
+            if text not in (self.left.notation, self.bottom.notation)
+            and not (self.legend.box and inside(text.box, self.legend.box))
+        ]
         return Chart(
             kind=kind,
-            title=title(self.texts, above=top),
-            x_axis=_axis(self.bottom, _below(self.texts, self.bottom)),
-            y_axis=_axis(self.left, _beside(self.texts, self.left)),
+            title=title(words, above=top),
+            x_axis=_axis(self.bottom, _below(words, self.bottom)),
+            y_axis=_axis(self.left, _beside(words, self.left)),
             series=[self.series(colour, series[colour]) for colour in order],
             legend=list(self.legend.names.values()),
             method="geometry",

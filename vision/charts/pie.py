@@ -107,7 +107,7 @@ def find_pie(colours: Sequence[Colour]) -> Pie | None:
     radius = (area / np.pi) ** 0.5
     angles = np.arange(_ANGLES) / _ANGLES * 2 * np.pi
     votes = np.zeros((len(colours), _ANGLES))
-    for share in (0.5, 0.65, 0.78, 0.85, 0.9, 0.93):
+    for share in (0.3, 0.42, 0.54, 0.66, 0.78, 0.85, 0.9, 0.93):
         xs = np.clip((x + share * radius * np.cos(angles)).round().astype(int), 0, union.shape[1] - 1)
         ys = np.clip((y + share * radius * np.sin(angles)).round().astype(int), 0, union.shape[0] - 1)
         for index, colour in enumerate(colours):

@@ -34,6 +34,8 @@ def read_chart(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> Chart:
     Raises:
         ChartError: it is none of these, or lacks what values could be read from (it never guesses).
     """
+    if not texts:
+        raise ChartError("no text can be read on the picture, so nothing says what its marks stand for")
     pie = read_pie(pixels, texts)
     if pie is not None:
         return pie

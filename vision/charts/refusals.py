@@ -54,7 +54,7 @@ def is_filled(mask: Mask) -> bool:
 
 def is_disc(piece: Piece) -> bool:
     """Whether it is a single round dot, of whatever size."""
-    return 0.85 < piece.width / piece.height < 1.18 and 0.7 < piece.fill < 0.87
+    return 0.85 < piece.width / piece.height < 1.18 and 0.64 < piece.fill < 0.87
 
 
 def have_whiskers(mask: Mask) -> bool:

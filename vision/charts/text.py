@@ -22,11 +22,15 @@ _RAISED = 0.15  # of the height of a label, by which the foot of a raised digit 
 
 @dataclass(frozen=True)
 class AxisText:
-    """The labels along one axis: a scale where they are numbers on one, what each says where, and what is doubtful."""
+    """The labels along one axis, their scale where they are numbers on one, and what is doubtful about it.
+
+    `notation` is the factor or offset at the axis's end, which the scale takes into account.
+    """
 
     labels: tuple[Text, ...]
     scale: Scale | None
     doubt: str | None = None
+    notation: Text | None = None
 
 
 def left_labels(texts: Sequence[Text], pixels: NDArray[np.uint8]) -> AxisText | None:
@@ -117,7 +121,7 @@ def _with_notation(
     width, line = pixels.shape[1], max(label.height for label in axis.labels)
     if vertical:
         top, right = min(label.box[1] for label in axis.labels), max(label.box[2] for label in axis.labels)
-        near = [text for text in texts if top - 3 * line < text.y < top and text.x < right + 0.15 * width]
+        near = [text for text in texts if text.y < top and text.x < right + 0.15 * width]
     else:
         low, end = max(label.box[3] for label in axis.labels), axis.labels[-1].x
         near = [text for text in texts if low - line < text.y < low + 3 * line and text.x > end - 0.15 * width]
@@ -126,7 +130,8 @@ def _with_notation(
         factor, offset = _FACTOR.fullmatch(said), _OFFSET.fullmatch(said)
         if factor:
             power = int((factor[1] or factor[2]).translate(_LOW))
-            return replace(axis, scale=axis.scale.times(10.0**power))
+            return replace(axis, scale=axis.scale.times(10.0**power), notation=text)
         if offset:
-            return replace(axis, scale=axis.scale.times(1.0, float(offset[0].replace(",", "").replace("l", "1"))))
+            more = float(offset[0].replace(",", "").replace("l", "1"))
+            return replace(axis, scale=axis.scale.times(1.0, more), notation=text)
     return axis

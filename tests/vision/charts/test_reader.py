@@ -130,3 +130,127 @@ def test_bars_that_float_are_refused() -> None:
         bar(pixels, x, low, high, BLUE)
     with pytest.raises(ChartError, match="common line"):
         read_chart(pixels, axis_texts(["A", "B", "C"], [120, 270, 420]))
+
+
+def test_bars_of_their_own_colours_are_one_series() -> None:
+    pixels = canvas()
+    for x, value, colour in ((100, 30, BLUE), (250, 76, RED), (400, 100, GREEN)):
+        bar(pixels, x, 0, value, colour)
+    chart = read_chart(pixels, axis_texts(["A", "B", "C"], [120, 270, 420]))
+    assert chart.kind == "bar"
+    (series,) = chart.series
+    assert [(point.x, round(point.y)) for point in series.points] == [("A", 30), ("B", 76), ("C", 100)]
+    assert series.color is None
+
+
+def test_stacks_on_both_sides_of_zero() -> None:
+    pixels = canvas()
+    left = [Text(str(value), (30, 200 - 3 * value - 8, 54, 200 - 3 * value + 8)) for value in (-40, -20, 0, 20, 40)]
+    for x, gain, loss in ((100, 30, 20), (250, 45, 8), (400, 10, 40)):
+        pixels[200 - 3 * gain : 200, x : x + 40] = BLUE
+        pixels[200 : 200 + 3 * loss, x : x + 40] = RED
+    chart = read_chart(pixels, [*left, *(text(name, x, 370) for name, x in (("A", 120), ("B", 270), ("C", 420)))])
+    assert chart.kind == "stacked bar"
+    values = {series.color: [round(point.y) for point in series.points] for series in chart.series}
+    assert values == {"#1f77b4": [30, 45, 10], "#d62728": [-20, -8, -40]}
+
+
+def test_stacks_that_stand_on_nothing_are_refused() -> None:
+    pixels = canvas()
+    for x, low in ((100, 5), (250, 20), (400, 35)):
+        bar(pixels, x, low, low + 20, BLUE)
+        bar(pixels, x, low + 20, low + 50, RED)
+    with pytest.raises(ChartError, match="common line"):
+        read_chart(pixels, axis_texts(["A", "B", "C"], [120, 270, 420]))
+
+
+def test_bars_between_numbers_take_the_numbers_between_or_are_a_histogram() -> None:
+    years = axis_texts(["2000", "2004"], [120, 360])
+    pixels, shifted = canvas(), canvas()
+    for number, value in enumerate((30, 76, 100, 40, 20)):
+        bar(pixels, 100 + 60 * number, 0, value, BLUE)
+        bar(shifted, 130 + 60 * number, 0, value, BLUE)
+    chart = read_chart(pixels, years)
+    assert [point.x for point in chart.series[0].points] == ["2000", "2001", "2002", "2003", "2004"]
+    with pytest.raises(ChartError, match="histogram"):
+        read_chart(shifted, years)
+
+
+def test_what_has_no_bar_and_what_is_none_is_warned_of() -> None:
+    pixels = canvas()
+    for x, value in ((100, 30), (400, 100)):
+        bar(pixels, x, 0, value, BLUE)
+    cv2.polylines(pixels, [np.array([(120, 300), (270, 180), (420, 220)])], False, RED, 3)
+    warnings = read_chart(pixels, axis_texts(["A", "B", "C"], [120, 270, 420])).warnings
+    assert len(warnings) == 2
+    assert "'B'" in warnings[0]
+    assert "line" in warnings[1]
+
+
+def test_markers_give_the_points_of_a_line() -> None:
+    pixels = canvas()
+    places = [(100, 320), (200, 200), (300, 260), (400, 80), (500, 140)]
+    cv2.polylines(pixels, [np.array(places)], False, RED, 2)
+    for place in places:
+        cv2.circle(pixels, place, 5, RED, -1)
+    chart = read_chart(pixels, axis_texts(["2010", "2012", "2014"], [100, 300, 500]))
+    assert [point.x for point in chart.series[0].points] == [2010, 2011, 2012, 2013, 2014]
+    assert [point.y for point in chart.series[0].points] == pytest.approx([10, 50, 30, 90, 70], abs=0.8)
+
+
+def test_a_black_line_is_told_from_axes_and_grid() -> None:
+    pixels = canvas()
+    pixels[50:351:60, 60:580] = 0xDD
+    pixels[20:352, 60] = pixels[351, 60:580] = 0
+    pixels[352:356, 100:501:200] = 0
+    places = [(100, 320), (200, 200), (300, 260), (400, 80), (500, 140)]
+    cv2.polylines(pixels, [np.array(places)], False, (0, 0, 0), 2)
+    years = axis_texts(["2010", "2012", "2014"], [100, 300, 500])
+    chart = read_chart(pixels, years)
+    assert [point.y for point in chart.series[0].points] == pytest.approx([10, 50, 30, 90, 70], abs=1.5)
+    cv2.polylines(pixels, [np.array([(x, 400 - y) for x, y in places])], False, BLUE, 2)
+    assert len(read_chart(pixels, years).series) == 2
+
+
+def test_a_legend_of_one_entry_is_no_mark() -> None:
+    pixels = canvas()
+    places = [(100, 320), (200, 200), (300, 260), (400, 80), (500, 140)]
+    cv2.polylines(pixels, [np.array(places)], False, RED, 2)
+    pixels[300:302, 430:460] = RED
+    years = axis_texts(["2010", "2012", "2014"], [100, 300, 500])
+    chart = read_chart(pixels, [*years, Text("Sales", (468, 292, 508, 310))])
+    assert chart.legend == ["Sales"]
+    assert [(series.name, len(series.points)) for series in chart.series] == [("Sales", 5)]
+
+
+def test_bubbles_are_single_dots_unless_they_overlap() -> None:
+    pixels = canvas()
+    for x, y, radius in ((100, 300, 5), (220, 250, 25), (300, 150, 8), (400, 280, 5), (480, 100, 30)):
+        cv2.circle(pixels, (x, y), radius, GREEN, -1)
+    years = axis_texts(["0", "50", "100"], [100, 300, 500])
+    chart = read_chart(pixels, years)
+    assert len(chart.series[0].points) == 5
+    assert "sizes" in chart.warnings[0]
+    cv2.circle(pixels, (250, 235), 20, GREEN, -1)
+    with pytest.raises(ChartError, match="overlap"):
+        read_chart(pixels, years)
+
+
+def test_a_ring_in_a_ring_is_refused() -> None:
+    pixels = canvas()
+    for radius, turn in ((120, 0), (70, 60)):
+        for start, colour in ((0, BLUE), (90, RED), (234, GREEN)):
+            end = {0: 90, 90: 234, 234: 360}[start]
+            cv2.ellipse(pixels, (300, 200), (radius, radius), turn, start, end, colour, -1)
+    with pytest.raises(ChartError, match="rings"):
+        read_chart(pixels, [text("one", 430, 310), text("two", 150, 230)])
+
+
+@pytest.mark.parametrize(("words", "values"), [("1e6", [3e7, 7.6e7, 1e8]), ("+2e3", [2030, 2076, 2100])])
+def test_a_factor_or_an_offset_above_the_axis_counts(words: str, values: list[float]) -> None:
+    pixels = canvas()
+    for x, value in ((100, 30), (250, 76), (400, 100)):
+        bar(pixels, x, 0, value, BLUE)
+    chart = read_chart(pixels, [*axis_texts(["A", "B", "C"], [120, 270, 420]), Text(words, (60, 20, 90, 34))])
+    assert [point.y for point in chart.series[0].points] == pytest.approx(values)
+    assert chart.title is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -132,7 +132,7 @@ class Choice(Constraint):
     def expression(self, table: Expressions, whitespace: WhitespacePolicy) -> Expression:
         """As `Constraint.expression`."""
         options = self.options
-        if isinstance(options, str) or not isinstance(options, Collection):
+        if isinstance(options, str) or not isinstance(options, Sequence | Set):
             raise InvalidSchemaError(f"Choice takes a list of texts, not {shown(options)}")
         check_size("Choice", list(options))
         if not all(isinstance(option, str) for option in options):

@@ -97,7 +97,9 @@ class _Compiler:
         names = self.used(root)
         self.close(self.productive, names, self.derives)
         if root not in self.productive:
-            raise EmptyLanguageError(f"the grammar's rule {root!r} derives no text, as its recursion never ends")
+            raise EmptyLanguageError(
+                f"the grammar's rule {root!r} derives no text: its recursion never ends, or needs what matches nothing"
+            )
         self.close(self.nullable, names, self.is_nullable)
         self.refuse_left_recursion([name for name in names if name in self.productive])
         self.rule(root)

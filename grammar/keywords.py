@@ -92,7 +92,7 @@ ANNOTATIONS = frozenset(
     | {"$comment", "$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$vocabulary", "$defs", "definitions"}
     | {"contentEncoding", "contentMediaType", "contentSchema"}  # annotations since draft 2019-09
     | {"discriminator", "example", "externalDocs", "xml"}  # OpenAPI; pydantic writes the first beside oneOf
-    | {"links", "self"}  # Hyper-Schema; self-describing schemas
+    | {"links", "readonly", "self"}  # Hyper-Schema, draft 3's too; self-describing schemas
     | {"markdownDescription", "enumDescriptions", "markdownEnumDescriptions", "enumItemLabels", "defaultSnippets"}
     | {"errorMessage", "patternErrorMessage", "deprecationMessage", "suggestSortText", "doNotSuggest"}
     | {"allowComments", "allowTrailingCommas"}  # these three lines: editors, above all VS Code
@@ -199,6 +199,11 @@ _SHAPES: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
+def fits(keyword: str, value: Any) -> bool:
+    """Whether `value` has the shape that an enforced keyword asks for."""
+    return _SHAPES[ENFORCED[keyword].shape][0](value)
+
+
 def check_shapes(schema: Any, pointer: str) -> None:
     """Raise InvalidSchemaError when a keyword's value can't be right."""
     if not _is_schema(schema):
@@ -210,7 +215,6 @@ def check_shapes(schema: Any, pointer: str) -> None:
     for keyword, value in schema.items():
         if not isinstance(keyword, str):
             raise InvalidSchemaError(f"a keyword must be a string, not {shown(keyword)}", pointer=pointer)
-        if keyword in ENFORCED:
-            fits, shape = _SHAPES[ENFORCED[keyword].shape]
-            if not fits(value):
-                raise InvalidSchemaError(f"{keyword} must be {shape}, not {shown(value)}", pointer=pointer)
+        if keyword in ENFORCED and not fits(keyword, value):
+            shape = _SHAPES[ENFORCED[keyword].shape][1]
+            raise InvalidSchemaError(f"{keyword} must be {shape}, not {shown(value)}", pointer=pointer)

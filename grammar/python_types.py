@@ -37,7 +37,8 @@ def schema_of_type(value: Any) -> Any:
         return TypeAdapter(value).json_schema()
     except Exception as error:  # pydantic's own errors, and whatever the type's hooks raise
         name = getattr(value, "__name__", None) or shown(value)
-        raise InvalidSchemaError(f"{name} has no JSON Schema: {error}") from error
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InvalidSchemaError(f"{name} has no JSON Schema: {reason}") from error
 
 
 def enumerated_texts(value: Any) -> list[str] | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from dg_sglang.errors import GrammarTooLargeError, InvalidSchemaError
 from dg_sglang.grammar.expression import Expression, Expressions
-from dg_sglang.grammar.text import json_body, shown
+from dg_sglang.grammar.text import check_size, json_body, shown
 
 _GAP = re.compile(r"(?:[^\S\n]{2,}|\n[^\S\n]*(?:\n[^\S\n]*)+|\t)")
 
@@ -178,6 +178,7 @@ def compile_verbatim(
             raise InvalidSchemaError(f"the source has no spans of kind {shown(kind)}; its kinds: {known}")
         pieces = dict.fromkeys(collapse(span) for span in source.spans[kind])
         return table.union([table.literal(spell(piece)) for piece in pieces if piece])
+    check_size("the verbatim source", source.text)
     automaton = PieceAutomaton(source.segments(), words=words, spell=spell)
     return table.automaton(automaton) if automaton.moves(0) else table.nothing
 

@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+from types import BuiltinFunctionType
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -25,12 +27,16 @@ from dg_sglang.grammar import (
     Template,
     TokenAutomaton,
     Verbatim,
+    VerbatimSource,
     Vocabulary,
     compile_constraint,
+    keywords,
 )
+from dg_sglang.grammar.keywords import ENFORCED
 from dg_sglang.grammar.text import shown
 
 INFINITY = json.loads("1e400")
+S = "\ud800"
 HUGE = 10**5000  # more digits than Python writes, so test ids must come from shown
 COUNTS = (
     "minLength",
@@ -146,6 +152,265 @@ def test_a_budget_below_the_shortest_answer(constraint):
 def test_end_tokens(ends):
     with pytest.raises(GrammarError, match="end"):
         TokenAutomaton(compile_constraint(Regex("a")), ABC, end_token_ids=ends)
+
+
+class Odd:
+    """A value that can't even be shown."""
+
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+
+LOOP: list = []
+LOOP.append(LOOP)
+ODD = [b"x", None, 3, 1.5, [], [[]], [1], {}, {1: 2}, {"a": 1}, {1}, (), True, float("nan"), Odd(), object, len, LOOP]
+TAG_BODY = {"begin": "<", "content": {"type": "any_text"}, "end": ">"}
+PLACES = {
+    "JsonSchema": JsonSchema,
+    "whitespace": lambda odd: JsonSchema({}, whitespace=odd),
+    "open": lambda odd: JsonSchema({}, open=odd),
+    "sources": lambda odd: JsonSchema({}, sources=odd),
+    "source": lambda odd: JsonSchema({"x-verbatim": {"source": "s"}}, sources={"s": odd}),
+    "annotations": lambda odd: JsonSchema({}, annotations=odd),
+    "JsonObject": JsonObject,
+    "Regex": Regex,
+    "Choice": Choice,
+    "choices": lambda odd: Choice(["a", odd]),
+    "Ebnf": Ebnf,
+    "root": lambda odd: Ebnf('root ::= "a"', root=odd),
+    "dialect": lambda odd: Ebnf('root ::= "a"', dialect=odd),
+    "Verbatim": Verbatim,
+    "spans": lambda odd: Verbatim(VerbatimSource("a", odd)),
+    "span": lambda odd: Verbatim(VerbatimSource("a", {"k": odd}), kind="k"),
+    **{name: lambda odd, name=name: Verbatim("a 1", **{name: odd}) for name in ("kind", "words", "pattern", "format")},
+    "type": lambda odd: Verbatim("a 1", type=odd),
+    "Template": Template,
+    "hole": lambda odd: Template("a {b}", b=odd),
+    "StructuralTag": StructuralTag,
+    "format of a tag": lambda odd: StructuralTag({"format": odd}),
+    **{
+        f"{kind}'s {key}": lambda odd, kind=kind, key=key: StructuralTag(
+            {"format": {"type": kind, "triggers": ["<"], "tags": [TAG_BODY], "separator": ","} | {key: odd}}
+            if key in ("triggers", "tags", "separator", "at_least_one")
+            else {"format": {"type": kind} | (TAG_BODY if kind == "tag" else {"min": 0, "max": 1}) | {key: odd}}
+        )
+        for kind, keys in {
+            "const_string": ["value"],
+            "grammar": ["grammar"],
+            "regex": ["pattern"],
+            "any_text": ["excludes", "max_chars"],
+            "sequence": ["elements"],
+            "optional": ["content"],
+            "repeat": ["min", "max", "content"],
+            "tag": ["begin", "content", "end"],
+            "triggered_tags": ["triggers", "tags", "at_least_one"],
+            "dispatch": ["rules", "loop"],
+        }.items()
+        for key in keys
+    },
+    "structures": lambda odd: StructuralTag({"structures": odd, "triggers": ["<"]}),
+}
+TAKEN = {  # what isn't odd there
+    "JsonSchema": (dict, bool, type, BuiltinFunctionType),
+    "whitespace": type(None),
+    "open": bool,
+    "sources": dict,
+    "source": (list, tuple),
+    "annotations": (list, tuple),
+    "JsonObject": type(None),
+    "root": type(None),
+    "dialect": type(None),
+    "spans": dict,
+    "kind": type(None),
+    "words": bool,
+    "pattern": type(None),
+    "format": type(None),
+    "type": type(None),
+    "hole": (dict, type, BuiltinFunctionType),
+    "any_text's excludes": list,
+    "any_text's max_chars": (type(None), int),
+    "triggered_tags's at_least_one": bool,
+    "triggered_tags's triggers": list,
+    "structures": list,
+}
+
+
+def error_of(make):
+    """The error of compiling what `make` returns, which must be one of ours; None if there is none."""
+    try:
+        compile_constraint(make())
+    except GrammarError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_wrong_types(place):
+    for odd in ODD:
+        error = error_of(lambda odd=odd: PLACES[place](odd))
+        assert error is not None or isinstance(odd, TAKEN.get(place, ())), shown(odd)
+        assert error is None or len(str(error)) < 400
+
+
+@pytest.mark.parametrize("keyword", [name for name, one in ENFORCED.items() if one.shape != "value"])
+@pytest.mark.parametrize("open_world", [False, True])
+def test_wrong_types_in_schemas(keyword, open_world):
+    """Refused with the place and keyword, or of the right shape."""
+    for odd in (*ODD, "x", -1, HUGE, INFINITY):
+        error = error_of(lambda odd=odd: JsonSchema({"properties": {"a": {keyword: odd}}}, open=open_world))
+        if not keywords.fits(keyword, odd) and odd is not LOOP:
+            assert isinstance(error, InvalidSchemaError)
+            assert str(error).startswith(f"{keyword} must be ")
+            assert error.pointer == "/properties/a"
+        assert error is None or len(str(error)) < 400
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        *({"enum": [S]}, {"const": {S: 1}}, {"properties": {S: {}}}, {"required": [S]}, {"pattern": S}),
+        *({"type": "string", "not": {"const": S}}, {"type": "string", "pattern": f"[{S}]"}, {"format": S}),
+        *({"$ref": S}, {S: 1}, {"dependentRequired": {S: ["a"]}}, '{"const": "\\ud800"}', Literal[S]),
+        *(Choice(["a", S]), Regex(S), Regex(r"\ud800"), Ebnf(f'root ::= "{S}"'), Ebnf(f"start: /{S}/")),
+        *(Template(S), StructuralTag({"format": {"type": "const_string", "value": S}}), Verbatim(S)),
+    ],
+    ids=repr,
+)
+def test_lone_surrogates(constraint):
+    with pytest.raises(GrammarError):
+        compile_constraint(JsonSchema(constraint) if isinstance(constraint, str) else constraint)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "text"),
+    [
+        ({"enum": ["\0"]}, '"\\u0000"'),
+        ({"properties": {"\0": {"const": 1}}, "required": ["\0"]}, '{"\\u0000":1}'),
+        (Regex("\0"), "\0"),
+        (Choice(["\0"]), "\0"),
+        (Ebnf('root ::= "\0"'), "\0"),
+        (Verbatim("a\0b"), "a\0b"),
+    ],
+    ids=repr,
+)
+def test_nul_is_a_character(constraint, text):
+    assert compile_constraint(constraint).accepts(text)
+
+
+BYTES = Vocabulary([None, *(bytes([byte]) for byte in range(256))])
+
+
+@pytest.mark.parametrize("count", [10**10, 2**31, 2**63, 2**64, 10**100], ids=shown)
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "maxLength": 0},
+        {"type": "string", "pattern": "^[a-z]*$", "maxLength": 0},
+        {"type": "string", "format": "date", "maxLength": 0},
+        {"type": "array", "items": {"type": "integer"}, "maxItems": 0},
+        {"type": "object", "additionalProperties": True, "maxProperties": 0},
+        {"type": "string", "minLength": 0},
+        {"type": "array", "minItems": 0},
+        {"type": "array", "contains": {"const": 1}, "minContains": 0},
+        {"type": "object", "properties": {"a": {}}, "minProperties": 0},
+        {"type": "string", "not": {"minLength": 0}},
+        {"type": "string", "not": {"maxLength": 0}},
+    ],
+    ids=repr,
+)
+def test_counts_beyond_any_answer(schema, count):
+    """An upper bound is as good as none; a lower one is refused."""
+    enlarged = json.loads(json.dumps(schema).replace('": 0', f'": {count}'))
+    if ("max" in repr(schema)) != ("not" in schema):
+        automaton = TokenAutomaton(compile_constraint(enlarged), BYTES, end_token_ids=[0])
+        automaton.check_budget(automaton.start, 12)
+        return
+    with pytest.raises((GrammarTooLargeError, UnsupportedSchemaError, EmptyLanguageError)):
+        TokenAutomaton(compile_constraint(enlarged), BYTES, end_token_ids=[0])
+
+
+@pytest.mark.parametrize("pattern", ["a{9999999999}", "a{9999999999999999999}", "(a{99999}){99999}", "a{500000}"])
+def test_repetitions_beyond_any_answer(pattern):
+    for constraint in (Regex(pattern), Ebnf(f"start: /{pattern}/"), {"type": "string", "pattern": f"^{pattern}$"}):
+        with pytest.raises(GrammarTooLargeError):
+            TokenAutomaton(compile_constraint(constraint), BYTES, end_token_ids=[0])
+    longest = pattern.replace("{", "{0,")
+    automaton = TokenAutomaton(compile_constraint(Regex(longest)), BYTES, end_token_ids=[0])
+    automaton.check_budget(automaton.start, 0)
+
+
+DEEP = 100_000
+
+
+def nest(wrap, inner):
+    for _ in range(DEEP):
+        inner = wrap(inner)
+    return inner
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        lambda: nest(lambda inner: {"items": inner}, {}),
+        lambda: nest(lambda inner: {"properties": {"a": inner}}, {}),
+        lambda: nest(lambda inner: {"allOf": [inner]}, {}),
+        lambda: nest(lambda inner: {"anyOf": [inner]}, {}),
+        lambda: nest(lambda inner: {"not": inner}, {}),
+        lambda: {"const": nest(lambda inner: [inner], 1)},
+        lambda: {"enum": [nest(lambda inner: {"a": inner}, 1)]},
+        lambda: {"default": nest(lambda inner: [inner], 1)},
+        lambda: '{"items":' * DEEP + "{}" + "}" * DEEP,
+        lambda: "[" * DEEP,
+        lambda: {"const": LOOP},
+        lambda: {"default": LOOP},
+        lambda: {"$ref": "#/$defs/0", "$defs": {f"{i}": {"items": {"$ref": f"#/$defs/{i + 1}"}} for i in range(9999)}},
+    ],
+)
+def test_depth(schema):
+    with pytest.raises(GrammarTooLargeError, match=r"nested too deeply|holds more than 50,000 values, or itself"):
+        compile_constraint(JsonSchema(schema()))
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message"),
+    [
+        (lambda: JsonSchema({"title": "x" * 10_000_000}), "the schema holds more than 1,000,000 characters"),
+        (lambda: JsonSchema({"enum": [f"value {i}" for i in range(500_000)]}), "more than 50,000 values"),
+        (lambda: JsonSchema(json.dumps({"enum": list(range(500_000))})), "more than 50,000 values"),
+        (lambda: JsonSchema({"properties": {f"p{i}": {} for i in range(2000)}}), "2,000 properties, more than 1,000"),
+        (lambda: JsonSchema({"required": [f"p{i}" for i in range(2000)]}), "2,000 properties, more than 1,000"),
+        (lambda: JsonSchema({"oneOf": [{"const": i} for i in range(9000)]}), "merging this takes too long"),
+        (lambda: JsonSchema({"allOf": [{"properties": {f"p{i}": {}}} for i in range(9000)]}), "merging this takes"),
+        (lambda: JsonSchema({"type": "string", "pattern": "a" * 100_001}), "more than 100,000 characters"),
+        (lambda: Regex("|".join(map(str, range(100_000)))), "more than 100,000 characters"),
+        (lambda: Ebnf('root ::= "' + "a" * 100_000 + '"'), "more than 100,000 characters"),
+        (lambda: Choice([f"v{i}" for i in range(500_000)]), "Choice holds more than 50,000 values"),
+        (lambda: Template("x" * 1_000_000), "even the shortest text of the constraint has more than 400,000 bytes"),
+        (
+            lambda: Verbatim(" ".join(map(str, range(500_000)))),
+            "the verbatim source holds more than 1,000,000 characters",
+        ),
+    ],
+)
+def test_size(constraint, message):
+    with pytest.raises((GrammarTooLargeError, UnsupportedSchemaError), match=message):
+        TokenAutomaton(compile_constraint(constraint()), BYTES, end_token_ids=[0])
+
+
+@pytest.mark.parametrize(
+    ("schema", "member"),
+    [
+        ({"enum": list(range(5000))}, "4999"),
+        ({"enum": [f"value {i}" for i in range(5000)]}, '"value 4999"'),
+        ({"anyOf": [{"const": i} for i in range(5000)]}, "4999"),
+        ({"oneOf": [{"const": f"{i}", "title": "T"} for i in range(300)]}, '"299"'),
+        ({"type": "string", "pattern": "|".join(map(str, range(1000)))}, '"-999-"'),
+        ({"properties": {f"p{i}": {"type": "integer"} for i in range(200)}}, '{"p0":1,"p199":2}'),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_what_people_write_is_not_too_large(schema, member):
+    assert compile_constraint(schema).accepts(member)
 
 
 SIGNS = (

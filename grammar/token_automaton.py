@@ -78,7 +78,9 @@ class TokenAutomaton:
             self._distance = dict(zip(self.whole.states.tolist(), self.whole.distance.tolist(), strict=True))
         self._closings = Closings(self._bytes, vocabulary) if self.whole is None else None
         if self.min_tokens(self.start) == FAR:
-            raise EmptyLanguageError("the vocabulary can't spell any text that satisfies the constraint")
+            raise EmptyLanguageError(
+                "the vocabulary can't spell any text that satisfies the constraint, if there is one at all"
+            )
 
     # ---- one state ----------------------------------------------------------------------------------------------
 

@@ -87,10 +87,10 @@ def length(m, closing, spelt, inner, root):
                     missing = True
                 elif one.kind == UNION:
                     value = min(value, known)
-                elif one.kind == CONCAT:
-                    value = min(value + known, FAR)
-                else:
-                    value = min(one.second * known, FAR)
+                elif value == FAR or known == FAR:
+                    value = FAR if one.kind == CONCAT or one.second > 0 else np.int64(0)
+                else:  # longer than any answer, but not without end
+                    value = min(value + known if one.kind == CONCAT else one.second * known, FAR - 1)
             if missing:
                 continue
         else:

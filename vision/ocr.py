@@ -15,6 +15,8 @@ from dg_sglang.vision.geometry.boxes import Box, area, common, overlap
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+UNSURE = 0.75
+"""A line's confidence below which it may say something else, or be of a script that the recogniser doesn't know."""
 _LONG_SIDE = 1600  # small print is found more reliably on an enlarged picture
 _MOST_ENLARGED = 2.0
 _SECOND_LOOK = 0.75  # at most that large is the picture at the second look, and never enlarged

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from dg_sglang.cli.picture import check_overlay, load_eyes, picture_options, save_overlay
+from dg_sglang.cli.picture import check_overlay, load_eyes, picture_options, save_overlay, say_warnings
 from dg_sglang.cli.shared import dump
 
 
@@ -17,6 +17,7 @@ def chart(image: Path, model: str | None, url: str | None, overlay: Path | None,
 
     check_overlay(overlay, image)
     read = analyze_chart(image, engine=load_eyes(model, url))
+    say_warnings(read.warnings)
     points = ((series.name, point) for series in read.series for point in series.points)
     save_overlay(overlay, image, ((point.box, name or "", f"{point.y:.4g}") for name, point in points if point.box))
     if as_json:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dg_sglang.cli.shared import check_writable, json_option, load_engine, url_option
+from dg_sglang.cli.shared import check_writable, json_option, load_engine, progress, url_option
 from dg_sglang.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,6 +32,12 @@ def picture_options(command: Any) -> Any:
 def load_eyes(model: str | None, url: str | None) -> "Engine | SGLangEngine | None":
     """The engine that shall look at a picture; None where text recognition and geometry shall."""
     return load_engine(model or "", url) if model or url else None
+
+
+def say_warnings(warnings: Iterable[str]) -> None:
+    """What was left out or may be misread, on stderr."""
+    for warning in warnings:
+        progress(f"warning: {warning}")
 
 
 def check_overlay(overlay: Path | None, image: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from dg_sglang.cli.picture import check_overlay, load_eyes, picture_options, save_overlay
+from dg_sglang.cli.picture import check_overlay, load_eyes, picture_options, save_overlay, say_warnings
 from dg_sglang.cli.shared import dump
 
 
@@ -20,6 +20,7 @@ def screenshot(image: Path, model: str | None, url: str | None, overlay: Path | 
 
     check_overlay(overlay, image)
     screen = analyze_screenshot(image, engine=load_eyes(model, url))
+    say_warnings(screen.warnings)
     marks = ((one.box, one.role, f"{index} {one.role}") for index, one in enumerate(screen.elements))
     save_overlay(overlay, image, marks)
     if as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dg_sglang.vision.ocr import UNSURE
 from dg_sglang.vision.picture import read_picture
 
 if TYPE_CHECKING:
@@ -40,4 +41,6 @@ def analyze_screenshot(image: object, *, engine: SeeingEngine | None = None, **s
     screen = read_screen(straight.pixels, straight.texts)
     elements = [one.model_copy(update={"box": straight.given_box(one.box)}) for one in screen.elements]
     width, height = straight.given_size
-    return screen.model_copy(update={"elements": elements, "width": width, "height": height})
+    unsure = sum(text.confidence < UNSURE for text in straight.texts)
+    warnings = [f"{unsure} line(s) of text may be misread, or in a script that isn't known"] if unsure else []
+    return screen.model_copy(update={"elements": elements, "width": width, "height": height, "warnings": warnings})

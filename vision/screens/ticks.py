@@ -11,6 +11,7 @@ from dg_sglang.vision.geometry.boxes import Box
 from dg_sglang.vision.geometry.ink import common, crop
 
 _SAME = 48  # levels in a channel within which two colours are one
+_FAINT = 12  # levels by which a mark differs at least
 _RING = 0.8  # share of the outline that has one colour
 
 
@@ -50,6 +51,9 @@ def read_tick(
     marked = float(other[inner].mean())
     kind: Literal["checkbox", "radio"] = "radio" if is_round else "checkbox"
     if marked < 0.03:
+        faint = (np.abs(part - colour).max(2) > _FAINT)[core].mean()
+        if np.abs(colour - around).max() > _SAME / 2 and faint > 0.15:
+            return kind, "checked"  # pale on pale, as controls are that can't be used
         neutral = int(colour.max() - colour.min()) < 20
         empty = np.abs(colour - around).max() < _SAME or (neutral and colour.min() > 215)
         return (kind, "unchecked") if empty else None

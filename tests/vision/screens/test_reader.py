@@ -128,3 +128,15 @@ def test_the_knob_of_a_switch_is_no_radio_button_and_a_tight_frame_no_underline(
 
 def test_an_empty_screen_has_no_elements() -> None:
     assert read(Drawing()).elements == []
+
+
+def test_controls_that_cannot_be_used_show_their_marks_faintly() -> None:
+    page = Drawing()
+    for y, label, marked in ((40, "Gift wrapping", False), (80, "Newsletter by post", True)):
+        page.pen.rounded_rectangle((40, y, 53, y + 13), 2, fill="#d1d1d1")
+        if marked:
+            page.pen.line(((42, y + 7), (45, y + 10), (50, y + 4)), fill="#ededed", width=2)
+        page.write(62, y - 2, label)
+    states = {element.label: element.state for element in read(page).elements if element.role == "checkbox"}
+    assert states.get("Newsletter by post") == "checked"
+    assert states.get("Gift wrapping") != "checked"

@@ -60,7 +60,7 @@ def check(
     constraint = read_constraint(schema, kind, open_world=open_world, annotations=annotations)
     vocabulary, ends = load_vocabulary(tokenizer)
     _ = vocabulary.trie  # once per tokenizer, not per schema
-    warm_up = compile_constraint(Choice(["x"]))  # the first automaton also loads the kernels
+    warm_up = compile_constraint(Choice([""]))  # the first automaton also loads the kernels
     TokenAutomaton(warm_up, vocabulary, end_token_ids=ends)
     begin = perf_counter()
     automaton = TokenAutomaton(compile_constraint(constraint), vocabulary, end_token_ids=ends)
@@ -91,14 +91,15 @@ def explain(schema: str, kind: str | None, open_world: bool, annotations: tuple[
     """Say for each keyword of SCHEMA, place by place, what is enforced."""
     if kind:
         raise click.UsageError(f"--{kind} has no keywords to explain.")
+    from dg_sglang.grammar import compile_constraint
     from dg_sglang.grammar.keywords import ENFORCED
 
+    constraint = read_constraint(schema, None, open_world=open_world, annotations=annotations)
+    compile_constraint(constraint)  # which also tells a schema that allows nothing
     found = [
         {"pointer": pointer, "keyword": keyword, "status": status}
-        | ({"how": ENFORCED[keyword].enforced} if keyword in ENFORCED else {})
-        for pointer, keyword, status in _explained(
-            read_constraint(schema, None, open_world=open_world, annotations=annotations)
-        )
+        | ({"how": ENFORCED[keyword].enforced} if status == "enforced" else {})
+        for pointer, keyword, status in _explained(constraint)
     ]
     if as_json:
         click.echo(dump(found, sys.stdout.encoding))

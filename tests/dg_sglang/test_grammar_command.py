@@ -59,6 +59,22 @@ def test_explain_names_every_keyword_and_its_place(run: Run) -> None:
     assert places["/properties/number", "minLength"] == "enforced"
     assert places["", "title"] == "annotation"
     assert "/properties/lines" in run("explain", BILL)[1]
+    assert not any("how" in one for one in json.loads(out) if one["status"] != "enforced")
+
+
+def test_own_annotations(run: Run) -> None:
+    schema = BILL | {"colour": "red", "properties": {"a": {"type": "string", "format": "iso"}}, "required": []}
+    named = ["--annotation", "colour", "--annotation", "iso"]
+    assert "'colour' is not supported" in run("check", schema)[2]
+    statuses = {
+        (one["pointer"], one["keyword"]): one["status"]
+        for one in json.loads(run("explain", schema, *named, "--json")[1])
+    }
+    assert statuses["", "colour"] == "annotation (of your own)"
+    assert statuses["/properties/a", "format"] == "annotation (of your own: iso)"
+    assert run("accepts", schema, '{"a":"x"}', *named)[0] == 0
+    assert run("sample", schema, "-n", 1, *named)[0] == 0
+    assert run("accepts", "--regex", "a", "a", *named)[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -128,6 +144,64 @@ def test_samples_of_other_kinds(run: Run) -> None:
     assert all(validator.is_valid(json.loads(line)) for line in lines)
     digits = run("sample", "--regex", "[0-9]{4}", "-n", 2)[1].split()
     assert [len(text) for text in digits if text.isdigit()] == [4, 4]
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tokenizer of a and b only."""
+    from tokenizers import AddedToken, Tokenizer, decoders
+    from tokenizers.models import BPE
+
+    tokenizer = Tokenizer(BPE({"a": 0, "b": 1}, []))
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken("</s>", special=True)])
+    path = tmp_path_factory.mktemp("letters") / "tokenizer.json"
+    tokenizer.save(str(path))
+    return path
+
+
+CYCLE = {"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}}
+
+
+@pytest.mark.parametrize("command", ["check", "explain", "accepts", "sample"])
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"items": {"type": "tring"}}, "type must be one of null, boolean"),
+        ({"properties": 3}, "properties must be an object of schemas, not 3"),
+        ('{"type": "string"', "not valid JSON"),
+        (CYCLE, "refers to itself without progress"),
+        ({"$ref": "https://example.org/schema.json"}, "only references inside the document are supported"),
+        ({"type": "integer", "minimum": 3, "maximum": 2}, "no text satisfies the constraint"),
+        ({"type": "string", "pattern": r"^(a|b)\1$"}, "a backreference in the regular expression"),
+        ({"type": "string", "maxlength": 2}, "did you mean 'maxLength'"),
+        ({"items": {"$ref": "#/$defs/none"}}, "'#/$defs/none' points nowhere (at /items)"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_a_bad_schema_is_one_clear_line(run: Run, command: str, schema: Any, words: str) -> None:
+    code, out, err = run(command, schema, *(["{}"] if command == "accepts" else []))
+    assert (code, out) == (1, "")
+    (line,) = err.splitlines()
+    assert line.startswith("dg-sglang: ")
+    assert words in line
+
+
+@pytest.mark.parametrize("command", ["check", "sample"])
+@pytest.mark.parametrize("given", [[{"type": "integer"}], ["--regex", "[0-9]+"], ["--ebnf", 'root ::= "c"']], ids=str)
+def test_a_tokenizer_that_can_not_spell_it(run: Run, letters: Path, command: str, given: list[Any]) -> None:
+    code, out, err = run(command, *given, "--tokenizer", letters)
+    assert (code, out) == (1, "")
+    assert err.startswith("dg-sglang: the vocabulary can't spell any text")
+    assert run(command, "--regex", "[a-c]{3}", "--tokenizer", letters)[0] == 0
+
+
+@pytest.mark.parametrize(("given", "needed"), [(["--regex", "[0-9]{9}"], 9), (["--ebnf", 'root ::= "0" "x" "0"'], 3)])
+def test_a_budget_below_the_shortest(run: Run, given: list[str], needed: int) -> None:
+    code, out, err = run("sample", *given, "--max-tokens", needed - 1)
+    assert (code, out) == (1, "")
+    assert err == f"dg-sglang: the shortest one has {needed} tokens; raise --max-tokens\n"
+    assert run("sample", *given, "--max-tokens", needed)[0] == 0
 
 
 @pytest.mark.parametrize(

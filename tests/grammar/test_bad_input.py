@@ -383,6 +383,7 @@ def test_depth(schema):
         (lambda: JsonSchema({"allOf": [{"properties": {f"p{i}": {}}} for i in range(9000)]}), "merging this takes"),
         (lambda: JsonSchema({"type": "string", "pattern": "a" * 100_001}), "more than 100,000 characters"),
         (lambda: Regex("|".join(map(str, range(100_000)))), "more than 100,000 characters"),
+        (lambda: Regex("((((a{1,200}){1,200}){1,200}){1,200})"), "needs more than 131,072 parts of one state"),
         (lambda: Ebnf('root ::= "' + "a" * 100_000 + '"'), "more than 100,000 characters"),
         (lambda: Choice([f"v{i}" for i in range(500_000)]), "Choice holds more than 50,000 values"),
         (lambda: Template("x" * 1_000_000), "even the shortest text of the constraint has more than 400,000 bytes"),

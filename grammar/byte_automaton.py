@@ -16,7 +16,8 @@ from dg_sglang.kernels.derivatives import Arena
 MAX_STATES = 400_000
 """The most states whose moves are computed."""
 
-_MAX_PARTS = 1 << 24
+_MAX_PARTS = 1 << 17
+"""The most parts of one expression: as nested counters, which count in many ways at once, have them."""
 
 _KINDS = {
     "nothing": derivatives.VOID,
@@ -93,10 +94,8 @@ class ByteAutomaton:
 
     def _grow(self) -> None:
         arena, (nodes, members, masks, rows) = self.arena, self.arena.count[: derivatives.PROBLEM].tolist()
-        if rows >= MAX_STATES or arena.scratch.shape[1] > _MAX_PARTS:
-            raise GrammarTooLargeError(
-                f"the constraint needs more than {MAX_STATES:,} states; lower maxLength or maxItems, or split it"
-            )
+        if rows >= MAX_STATES:
+            raise _too_large(f"{MAX_STATES:,} states")
         changed: dict[str, NDArray[Any]] = {}
         if 2 * nodes > len(arena.nodes):
             changed["nodes"] = _doubled(arena.nodes, nodes)
@@ -109,9 +108,15 @@ class ByteAutomaton:
         if 2 * rows > len(arena.rows):
             changed["rows"] = _doubled(arena.rows, rows)[:MAX_STATES]
         if not changed:  # one expression has very many parts
+            if arena.scratch.shape[1] >= _MAX_PARTS:
+                raise _too_large(f"{_MAX_PARTS:,} parts of one state")
             changed["members"] = _doubled(arena.members, members)
             changed["scratch"] = np.zeros((len(arena.scratch), 2 * arena.scratch.shape[1]), np.int64)
         self.arena = arena._replace(**changed)
+
+
+def _too_large(what: str) -> GrammarTooLargeError:
+    return GrammarTooLargeError(f"the constraint needs more than {what}; lower maxLength or maxItems, or split it")
 
 
 class _Listing:

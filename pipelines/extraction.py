@@ -89,7 +89,7 @@ def extract(
     values for a single field, the better founded one is taken and a warning tells the others.
 
     Args:
-        source: a PDF or image file, or a document that `load_document` has read.
+        source: a PDF, image, text, HTML or Word file, or a document that `load_document` has read.
         schema: a pydantic model class or a JSON Schema dict.
         engine: a loaded engine; None loads `model`.
         seed: the same seed gives the same result.

@@ -49,7 +49,7 @@ def extract(
     as_json: bool,
     password: str | None,
 ) -> None:
-    """Extract a schema's fields from FILE (a PDF or an image), each with its evidence in the document."""
+    """Extract a schema's fields from FILE (PDF, image, text, HTML, Word), each with its evidence."""
     from dg_sglang import pipelines
     from dg_sglang.report import render_extraction
 

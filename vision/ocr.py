@@ -72,10 +72,11 @@ def read_lines(pixels: NDArray[np.uint8]) -> list[Text]:
     for top, part in _tiles(pixels):
         if np.ptp(part, axis=(0, 1)).max() < _FAINTEST:
             continue  # nothing is printed on it
+        above = len(lines)
         for line in _read_twice(part):
             box = (line.box[0], line.box[1] + top, line.box[2], line.box[3] + top)
             corners = tuple((x, y + top) for x, y in line.corners)
-            _add(lines, replace(line, box=box, corners=corners))
+            _add(lines, above, replace(line, box=box, corners=corners))
     return [_read_upright(pixels, line) if line.is_vertical else line for line in lines]
 
 
@@ -91,7 +92,13 @@ def _read_twice(pixels: NDArray[np.uint8]) -> list[Text]:
         margin = _SURER if len(rivals) == 1 and overlap(rivals[0].box, line.box) > 0.5 else _FAR_SURER
         if all(line.confidence > one.confidence + margin for one in rivals):
             lines = [*(one for one in lines if one not in rivals), line]
-    return lines
+    return [line for line in lines if line.confidence >= UNSURE or not any(_holds(line, other) for other in lines)]
+
+
+def _holds(line: Text, other: Text) -> bool:
+    """Whether a line's box is mostly that of another line, which is surer: a drawing was taken for a letter."""
+    surer = other.confidence > line.confidence + _SURER
+    return surer and common(line.box, other.box) > 0.5 * area(other.box)
 
 
 def _read(pixels: NDArray[np.uint8], factor: float) -> list[Text]:
@@ -157,9 +164,9 @@ def _padded(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.asarray(cv2.copyMakeBorder(pixels, 0, below, 0, right, cv2.BORDER_CONSTANT, value=paper), np.uint8)
 
 
-def _add(lines: list[Text], line: Text) -> None:
-    """Add a line; of two readings of the same place in overlapping tiles the larger one, which isn't cut, stays."""
-    for index, other in enumerate(lines):
+def _add(lines: list[Text], above: int, line: Text) -> None:
+    """Add a line; of it and its reading in the tile above, among the first, the larger one, which isn't cut, stays."""
+    for index, other in enumerate(lines[:above]):
         areas = [area(one.box) for one in (line, other)]
         shared = common(line.box, other.box)
         if shared and shared > 0.5 * min(areas):

@@ -17,7 +17,7 @@ from dg_sglang.vision.charts.scale import Scale
 from dg_sglang.vision.grid import PixelBox
 
 _NEAR = 2.5  # pixels between a corner or marker and the value that it stands at
-_LEAST_STEP = 15  # pixels between two values of a grid; finer ones fit by chance
+_LEAST_STEP, _WIDE_STEP = 15, 40  # pixels between two values of a grid: finer ones fit by chance; hardly any does
 _LEAST_MARKERS = 3
 _BUBBLES = 2.5  # times the usual area, from which dots differ in size
 
@@ -111,7 +111,7 @@ def _regular(scale: Scale, places: Sequence[float], *, marked: bool) -> list[flo
         if step < _LEAST_STEP * pixel:
             break
         near = [abs(value / step - round(value / step)) * step < _NEAR * pixel for value in values]
-        if sum(near) >= 0.8 * len(near):
+        if sum(near) >= (0.7 if step > _WIDE_STEP * pixel else 0.8) * len(near):  # a hidden part gives false corners
             numbers = range(round(values[0] / step), round(values[-1] / step) + 1)
             return [
                 round(number * step, 10) for number in ({round(v / step): 0 for v in values} if marked else numbers)

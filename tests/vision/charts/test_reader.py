@@ -254,3 +254,12 @@ def test_a_factor_or_an_offset_above_the_axis_counts(words: str, values: list[fl
     chart = read_chart(pixels, [*axis_texts(["A", "B", "C"], [120, 270, 420]), Text(words, (60, 20, 90, 34))])
     assert [point.y for point in chart.series[0].points] == pytest.approx(values)
     assert chart.title is None
+
+
+def test_slices_of_similar_colours_stay_apart() -> None:
+    pixels = canvas()
+    for start, end, colour in ((0, 45, (129, 114, 178)), (45, 75, (76, 114, 176)), (75, 360, GREEN)):
+        cv2.ellipse(pixels, (300, 200), (120, 120), 0, start, end, colour, -1)
+    chart = read_chart(pixels, [text("one", 450, 250), text("two", 390, 330), text("rest", 160, 130)])
+    shares = {point.x: point.y for point in chart.series[0].points}
+    assert shares == pytest.approx({"one": 12.5, "two": 8.33, "rest": 79.17}, abs=0.7)

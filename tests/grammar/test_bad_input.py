@@ -166,6 +166,7 @@ LOOP.append(LOOP)
 ODD = [b"x", None, 3, 1.5, [], [[]], [1], {}, {1: 2}, {"a": 1}, {1}, (), True, float("nan"), Odd(), object, len, LOOP]
 TAG_BODY = {"begin": "<", "content": {"type": "any_text"}, "end": ">"}
 PLACES = {
+    "a constraint": lambda odd: odd,
     "JsonSchema": JsonSchema,
     "whitespace": lambda odd: JsonSchema({}, whitespace=odd),
     "open": lambda odd: JsonSchema({}, open=odd),
@@ -211,6 +212,7 @@ PLACES = {
     "structures": lambda odd: StructuralTag({"structures": odd, "triggers": ["<"]}),
 }
 TAKEN = {  # what isn't odd there
+    "a constraint": (dict, type, BuiltinFunctionType),
     "JsonSchema": (dict, bool, type, BuiltinFunctionType),
     "whitespace": type(None),
     "open": bool,

@@ -67,11 +67,13 @@ def is_underlined(pixels: NDArray[np.uint8], box: Box, colours: Ink) -> bool:
         return np.asarray(np.abs(part - colours.letters).max(2) < reach)
 
     same = same_as_letters(box[0] + 1, box[2] - 2)
-    beside = same_as_letters(box[2] + 0.2 * height, box[2] + 0.6 * height)  # a line that runs on is a border
+    after = same_as_letters(box[2] + 0.2 * height, box[2] + 0.6 * height)  # a line that runs on is a border
+    before = same_as_letters(box[0] - 0.6 * height, box[0] - 0.2 * height)
+    border = [one.all() or other.all() for one, other in zip(before, after, strict=True)]
     share, least = (
         (0.6, max(0.25 * width, min(0.7 * height, 0.5 * width))) if colours.is_chromatic else (0.7, 0.6 * width)
     )
-    rows = [row for row, on in zip(same, beside, strict=True) if not on.all() and row.mean() > share]
+    rows = [row for row, on in zip(same, border, strict=True) if not on and row.mean() > share]
     rows = [row for row in rows if _longest_run(row) >= least]
     return 0 < len(rows) <= max(2, 0.2 * height)
 

@@ -15,6 +15,7 @@ _ABOVE = frozenset("bdfhkltij0123456789!?()[]{}/\\|&%$€£#@'\"")
 _BELOW = frozenset("gjpqy,;()[]{}/|QJç")
 _HIGHER = frozenset("ÀÁÂÃÄÅÈÉÊËÌÍÎÏÒÓÔÕÖÙÚÛÜÝÑŠŽČ")
 _X_HEIGHT, _CAPITAL, _DESCENT, _ACCENT = 0.55, 0.74, 0.21, 0.17  # of the font's size, in common fonts
+_RULE = 0.95  # share of a row from which it is a rule, not letters
 _GAP = 0.85  # of the font's size, from which a gap parts two lines; a space has a third
 
 
@@ -25,7 +26,8 @@ def prepare(pixels: NDArray[np.uint8], texts: Sequence[Text]) -> list[Text]:
 
 def font_size(pixels: NDArray[np.uint8], text: Text) -> float:
     """Of a line, in pixels: by the height of its ink and by which letters reach above and below."""
-    rows = np.flatnonzero(_drawn(pixels, text).any(1))
+    shares = _drawn(pixels, text).mean(1)
+    rows = np.flatnonzero((shares > 0) & (shares < _RULE))
     height = float(rows[-1] - rows[0]) if len(rows) else text.height  # the outermost rows are half covered
     tall = any(character in _ABOVE or character.isupper() for character in text.text)
     share = (_CAPITAL if tall else _X_HEIGHT) + (_DESCENT if set(text.text) & _BELOW else 0.0)

@@ -22,6 +22,7 @@ from dg_sglang.vision.tables.find import Grid, find_grids
 
 _LARGE = 1.17  # times the usual size of letters, from which a line is a heading
 _DRAWN = 2.5  # times the usual height: a single character as large as that is a drawing
+_ROUND = frozenset("OQCGDUo0eacd©®@□○ОСЭ")  # letters whose insides may look like radio buttons or checkboxes
 _ICON = 12.0  # pixels; smaller drawings are no pictures
 
 
@@ -130,9 +131,14 @@ def _label_after(draft: _Draft, box: Box) -> int | None:
         if abs(text.y - middle) < 0.6 * text.height
         and box[0] - 0.4 * text.height < text.box[0] < box[2] + 1.6 * text.height
         and text.box[2] > box[2] + width
-        and (text.box[0] > box[0] + width / 2 or len(text.text.split()[0]) > 1)  # it is no letter of the line
+        and (text.box[0] > box[0] + width / 2 or not _may_begin(text.text))
     ]
     return min(beside, key=lambda index: draft.texts[index].box[0]) if beside else None
+
+
+def _may_begin(text: str) -> bool:
+    """Whether a small disc or square where a line begins may be its first letter."""
+    return text[0] in _ROUND or len(text.split()[0]) == 1
 
 
 def _is_letter_part(box: Box, text: Text) -> bool:
@@ -145,7 +151,15 @@ def _read_tables(draft: _Draft, regions: list[Region]) -> list[Region]:
     grids = find_grids([region.box for region in regions], draft.texts)
     for grid in grids:
         _add_table(draft, grid)
-    return [region for region in regions if not any(inside(region.box, grid.box, 4.0) for grid in grids)]
+    return [one for one in regions if not any(_is_part(one, grid, regions) for grid in grids)]
+
+
+def _is_part(region: Region, grid: Grid, regions: Sequence[Region]) -> bool:
+    """Whether a rectangle belongs to a table, rather than to another one that lies on it, such as a dialog."""
+    if not inside(region.box, grid.box, 4.0):
+        return False
+    holders = [one.box for one in regions if one is not region and inside(region.box, one.box)]
+    return all(inside(box, grid.box, 4.0) or inside(grid.box, box, 4.0) for box in holders)
 
 
 def _add_table(draft: _Draft, grid: Grid) -> None:

@@ -140,3 +140,33 @@ def test_controls_that_cannot_be_used_show_their_marks_faintly() -> None:
     states = {element.label: element.state for element in read(page).elements if element.role == "checkbox"}
     assert states.get("Newsletter by post") == "checked"
     assert states.get("Gift wrapping") != "checked"
+
+
+def test_a_round_letter_where_a_line_begins_is_no_radio_button() -> None:
+    page = Drawing(900, 300)
+    page.write(60, 40, "Oslo harbour", size=46)
+    page.write(60, 140, "Opening hours", size=46)
+    assert not {element.role for element in read(page).elements} & {"radio", "checkbox"}
+
+
+def test_a_label_at_either_end_of_a_field_is_no_link() -> None:
+    page = Drawing()
+    for y, x in ((60, 42), (160, 299)):
+        page.write(x, y, "Name")
+        page.box(40, y + 22, 340, y + 56, line="#555555")
+    assert "link" not in {element.role for element in read(page).elements}
+
+
+def test_a_dialog_on_a_table_keeps_its_button() -> None:
+    page = Drawing(700, 500)
+    for row in range(8):
+        page.box(40, 30 + 34 * row, 201, 65 + 34 * row)
+        page.box(200, 30 + 34 * row, 361, 65 + 34 * row)
+        if row not in (2, 3, 4):
+            page.write(50, 38 + 34 * row, f"Item {row}")
+            page.write(210, 38 + 34 * row, f"{row}.50")
+    page.box(120, 95, 560, 205, line="#222222", fill="#ffffff")
+    page.write(140, 110, "Remove this entry?")
+    page.box(140, 150, 250, 188, fill="#1a5fb4")
+    page.write(165, 160, "Remove", "#ffffff")
+    assert one(read(page), "button").text == "Remove"

@@ -36,7 +36,7 @@ class Chat:
 
     def __init__(self, tokenizer: Any, image_processor: Any | None, *, image_token_id: int | None, name: str) -> None:
         self.tokenizer = tokenizer
-        self._image_processor = image_processor
+        self._image_processor: Any = image_processor
         self._image_token_id = image_token_id
         self._name = name
         added = tokenizer.added_tokens_decoder
@@ -100,6 +100,8 @@ class Chat:
             messages = [{"role": "user", "content": parts}]
         else:
             messages = [{"role": "user", "content": request.prompt}]
+        if pictures and self._image_processor is None:
+            raise blind(self._name)
         cut = _unused_character(messages)
         text = self._render([self._as_data(message, cut) for message in messages], thinking=request.thinking)
         return text, pictures, cut
@@ -142,8 +144,6 @@ class Chat:
 
     def _with_images(self, text: str, pictures: Sequence[Any], cut: str) -> Prompt:
         """Expand each image token to begin, soft tokens, end, as `Gemma4Processor.replace_image_token` does."""
-        if self._image_processor is None:
-            raise ImageError(f"{self._name} has no image processor (processor_config.json): it can't read images")
         tokenizer = self.tokenizer
         marker = getattr(tokenizer, "image_token", None)
         if not marker or self._image_token_id is None:
@@ -192,6 +192,14 @@ class Chat:
         kept = [token for token in tokens if token not in self._hidden]
         decoded: str = self.tokenizer.decode(kept, clean_up_tokenization_spaces=False)
         return decoded
+
+
+def blind(name: str) -> ImageError:
+    """What asking a checkpoint about pictures that it can't read raises."""
+    return ImageError(
+        f"{name} was not trained to read pictures, or lacks processor_config.json: ask a checkpoint that reads them, "
+        "or let text recognition and geometry do it (no engine; no --model and no --url on the command line)"
+    )
 
 
 def _is_marker(token: str) -> bool:

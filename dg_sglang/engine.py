@@ -38,6 +38,7 @@ class Engine:
         canvas_length: tokens in a canvas, L.
         max_context: the most tokens that prompt and answer may have together.
         sees: whether the checkpoint was trained to read pictures.
+        soft_tokens: the most that it makes of a picture; 0 where it has no image processor.
         device, dtype: of the weights.
     """
 
@@ -48,8 +49,13 @@ class Engine:
         self.tokenizer = checkpoints.load_tokenizer(checkpoint)
         images = checkpoints.load_image_processor(checkpoint)
         module = checkpoints.load_module(checkpoint, device, dtype)
+        self.sees = checkpoints.sees(checkpoint)
+        self.soft_tokens: int = images.max_soft_tokens if images else 0
         self._chat = Chat(
-            self.tokenizer, images, image_token_id=module.config.image_token_id, name=str(checkpoint.path)
+            self.tokenizer,
+            images if self.sees else None,
+            image_token_id=module.config.image_token_id,
+            name=str(checkpoint.path),
         )
         self._model = DiffusionModel(module)
         if len(self.tokenizer) > self._model.vocab_size:
@@ -58,7 +64,6 @@ class Engine:
             )
         self.canvas_length = self._model.canvas_length
         self.max_context = self._model.max_context
-        self.sees = checkpoints.sees(checkpoint)
         self.device, self.dtype = device, dtype
         self._end_token_ids = checkpoints.end_tokens(checkpoint, self.tokenizer)
         self._lock = threading.RLock()

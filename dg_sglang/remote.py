@@ -49,6 +49,7 @@ class SGLangEngine:
         canvas_length: tokens in a canvas, L.
         max_context: the most tokens that prompt and answer may have together.
         sees: whether the checkpoint was trained to read pictures.
+        soft_tokens: the most that it makes of a picture; 0 where it has no image processor.
     """
 
     def __init__(
@@ -71,9 +72,11 @@ class SGLangEngine:
         checkpoint = checkpoints.inspect(self._local_folder(model))
         self.path = checkpoint.path
         self.config = checkpoint_config(checkpoint.path, checkpoint.generation)
+        images = checkpoints.load_image_processor(checkpoint)
         self.sees = checkpoints.sees(checkpoint)
+        self.soft_tokens: int = images.max_soft_tokens if images else 0
         self.tokenizer = checkpoints.load_tokenizer(checkpoint)
-        self._chat = Chat(self.tokenizer, None, image_token_id=None, name=str(checkpoint.path))
+        self._chat = Chat(self.tokenizer, images if self.sees else None, image_token_id=None, name=str(checkpoint.path))
         text = checkpoint.config["text_config"]
         self._vocab_size: int = text["vocab_size"]
         self.canvas_length: int = checkpoint.config["canvas_length"]

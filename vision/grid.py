@@ -29,7 +29,7 @@ OVERLAP = 0.1
 """Share of a tile's side that it has in common with its neighbour, so that small things are whole in one of them."""
 
 
-def to_pixels(box: list[int], size: tuple[int, int]) -> PixelBox:
+def to_pixels(box: list[int], size: tuple[float, float]) -> PixelBox:
     """A box on the grid as pixels of a picture of `size` (width, height); corners in any order."""
     y0, x0, y1, x1 = box
     width, height = size

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dg_sglang.errors import ImageError
 from dg_sglang.vision.images import load_image
 from dg_sglang.vision.ocr import read_lines
 
@@ -27,13 +26,7 @@ def read_picture(image: object) -> Level:
     """
     import numpy as np
 
-    picture = load_image(image)
-    if not picture.width * picture.height:
-        raise ImageError("the image has no pixels")
-    if picture.width * picture.height > MOST_PIXELS:
-        size = f"{picture.width} x {picture.height}"
-        raise ImageError(f"the image has {size} pixels, more than {MOST_PIXELS:,}: scale it down, or crop it")
-    pixels = np.asarray(picture)
+    pixels = np.asarray(load_image(image, max_pixels=MOST_PIXELS))
     texts = read_lines(pixels)  # says so where the extra isn't installed, which level needs, too
 
     from dg_sglang.vision.level import level

@@ -17,18 +17,23 @@ BEGIN, SOFT, END = (SPECIAL_TOKENS.index(token) for token in ("<|image>", "<|ima
 BUDGETS = (70, 140, 280, 560, 1120)
 
 
-def upstream_count(image: Image.Image, budget: int) -> int:
-    """Of transformers' Gemma 4 processor, whose text side says how many soft tokens it writes."""
+def upstream_processor(budget: int) -> Any:
+    """transformers' Gemma 4 processor of images, as it is without a checkpoint."""
     from transformers.models.gemma4.image_processing_pil_gemma4 import Gemma4ImageProcessorPil
 
-    return int(Gemma4ImageProcessorPil(max_soft_tokens=budget)(images=[image])["num_soft_tokens_per_image"][0])
+    return Gemma4ImageProcessorPil(max_soft_tokens=budget)
+
+
+def upstream_count(image: Image.Image, budget: int) -> int:
+    return int(upstream_processor(budget)(images=[image])["num_soft_tokens_per_image"][0])
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_soft_tokens_are_upstreams_in_number_place_and_value(engine: Engine, size: tuple[int, int]) -> None:
     image = noise(*size)
     prompt = engine._chat.encode(GenerationRequest(prompt="what?", images=[image]), 304)
-    count = upstream_count(image, 70)
+    made = upstream_processor(70)(images=[image], return_tensors="pt")
+    count = int(made["num_soft_tokens_per_image"][0])
     start = prompt.ids.index(BEGIN)
     assert prompt.ids[start : start + count + 2] == [BEGIN, *[SOFT] * count, END]
     assert prompt.ids.count(SOFT) == count
@@ -36,11 +41,14 @@ def test_soft_tokens_are_upstreams_in_number_place_and_value(engine: Engine, siz
     encoder = engine._model.module.model.encoder
     with torch.inference_mode():
         tower = encoder.get_image_features(
-            prompt.images["pixel_values"], prompt.images["image_position_ids"], return_dict=True
+            made["pixel_values"], made["image_position_ids"], return_dict=True
         ).pooler_output
         embedded = engine._model.images.embed(torch.tensor([prompt.ids]), prompt.images)[0]
+        made = upstream_processor(70)(images=[noise(*size, seed=1)], return_tensors="pt")
+        other = encoder.get_image_features(made["pixel_values"], made["image_position_ids"], return_dict=True)
     assert tower.shape[0] == count
     assert torch.allclose(embedded[start + 1 : start + 1 + count], tower, atol=1e-5, rtol=0)
+    assert (tower - other.pooler_output).abs().max() > 1e-3, "another picture must show"
     text = encoder.get_input_embeddings()(torch.tensor(prompt.ids[:start]))
     assert torch.equal(embedded[:start], text)
 

@@ -1,4 +1,7 @@
-"""Pictures of odd sizes, for counting their soft tokens."""
+"""Pictures of odd sizes, for counting their soft tokens, and of sizes that nobody should decode."""
+
+import struct
+import zlib
 
 import numpy as np
 from PIL import Image
@@ -15,3 +18,10 @@ def noise(width: int, height: int, seed: int = 0) -> Image.Image:
     """Random pixels, others for each size and seed."""
     values = np.random.default_rng((width, height, seed)).integers(0, 255, (height, width, 3), np.uint8)
     return Image.fromarray(values)
+
+
+def header_of_a_png(width: int, height: int) -> bytes:
+    """A file that is broken behind its header: an error about its size shows that it was never decoded."""
+    header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunks = struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header)) + struct.pack(">I", 9) + b"IDAT"
+    return b"\x89PNG\r\n\x1a\n" + chunks

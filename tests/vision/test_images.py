@@ -1,13 +1,16 @@
+import base64
+import sys
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from odd_pictures import header_of_a_png
 from PIL import Image
 
 from dg_sglang.errors import ImageError
-from dg_sglang.vision.images import load_image, load_images
+from dg_sglang.vision.images import MAX_BYTES, MAX_PIXELS, load_image, load_images
 
 
 def encoded(image: Image.Image, kind: str = "PNG") -> bytes:
@@ -28,6 +31,9 @@ def test_paths_bytes_and_pictures_are_the_same(tmp_path: Path) -> None:
 def test_everything_becomes_rgb_with_white_behind_transparency() -> None:
     assert load_image(Image.new("L", (2, 2), 7)).getpixel((0, 0)) == (7, 7, 7)
     assert load_image(Image.new("RGBA", (2, 2), (0, 0, 0, 0))).getpixel((0, 0)) == (255, 255, 255)
+    palette = Image.new("P", (2, 2))
+    palette.info["transparency"] = 0
+    assert load_image(encoded(palette, "GIF")).getpixel((0, 0)) == (255, 255, 255)
     assert load_image(Image.new("CMYK", (2, 2))).mode == "RGB"
 
 
@@ -106,7 +112,7 @@ def test_broken_files(tmp_path: Path) -> None:
     ):
         with pytest.raises(ImageError, match="can't be read as an image"):
             load_image(content)
-    (tmp_path / "a.png").write_bytes(b"%PDF-1.4")
+    (tmp_path / "a.png").write_bytes(b"\x00\x01")
     with pytest.raises(ImageError, match="can't be read"):
         load_image(tmp_path / "a.png")
     with pytest.raises(ImageError, match="no such file"):
@@ -115,7 +121,58 @@ def test_broken_files(tmp_path: Path) -> None:
         load_image("https://example.org/a.png")
 
 
-def test_a_decompression_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
-    with pytest.raises(ImageError, match="can't be read"):
-        load_image(encoded(Image.new("RGB", (50, 50))))
+@pytest.mark.parametrize("size", [(60_000, 60_000), (MAX_PIXELS + 1, 1), (9450, 9440)])
+def test_bombs_are_refused_by_their_header(size: tuple[int, int]) -> None:
+    with pytest.raises(ImageError, match=r"image 1 .*(too large|more than 89,000,000).*scale it down"):
+        load_images(header_of_a_png(*size))
+
+
+def test_a_caller_may_take_less() -> None:
+    assert load_image(Image.new("L", (5, 2)), max_pixels=10).size == (5, 2)
+    with pytest.raises(ImageError, match="has 11 x 1 pixels, more than 10"):
+        load_image(Image.new("L", (11, 1)), max_pixels=10)
+
+
+def test_files_of_too_many_bytes_are_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "sparse.png").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(ImageError, match="has 200,000,001 bytes, more than 200,000,000"):
+        load_image(tmp_path / "sparse.png")
+
+
+@pytest.mark.parametrize("size", [(0, 5), (5, 0), (0, 0)])
+def test_pictures_without_pixels(size: tuple[int, int]) -> None:
+    with pytest.raises(ImageError, match="no pixels"):
+        load_image(Image.new("RGB", size))
+
+
+HEIC = base64.b64decode(
+    "AAAAHGZ0eXBoZWljAAAAAG1pZjFoZWljbWlhZgAAAXxtZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAAAAAAAAAAAAAAAAACJpbG9jAAAA"
+    "AERAAAEAAQAAAAABoAABAAAAAAAAAE4AAAAjaWluZgAAAAAAAQAAABVpbmZlAgAAAAABAABodmMxAAAAAA5waXRtAAAAAAABAAAA/GlwcnAAAADc"
+    "aXBjbwAAAHVodmNDAQNwAAAAkAAAAAAAHvAA/P34+AAADwNgAAEAGEABDAH//wNwAAADAJAAAAMAAAMAHroCQGEAAQApQgEBA3AAAAMAkAAAAwAA"
+    "AwAeoCCBBZbqrprm4CGgwIAAAAyAAAADAIRiAAEABkQBwXPBiQAAABNjb2xybmNseAABAA0ABoAAAAAUaXNwZQAAAAAAAABAAAAAQAAAAChjbGFw"
+    "AAAAGAAAAAEAAAAQAAAAAf///9gAAAAC////0AAAAAIAAAAQcGl4aQAAAAADCAgIAAAAGGlwbWEAAAAAAAAAAQABBYECAwWEAAAAVm1kYXQAAABK"
+    "KAGvCchqxx4jmJb/h//+BPIYMT38+Uoc1W7FlA4TR5wggM4upUt3zVftBuc3roXrpPP0vfNVaN/fnWoyexed/dzwDfDnKsBtHZw="
+)
+"""24 x 16 pixels: the left half red, the right one blue."""
+
+
+def test_heic_is_read_where_its_extra_is_installed() -> None:
+    pytest.importorskip("pi_heif", reason="HEIC needs the extra `heic`")
+    loaded = load_image(HEIC)
+    assert loaded.size == (24, 16)
+    assert np.asarray(loaded)[8, 4].argmax() == 0
+    assert np.asarray(loaded)[8, 20].argmax() == 2
+
+
+def test_heic_without_the_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    Image.init()
+    monkeypatch.delitem(Image.OPEN, "HEIF", raising=False)
+    monkeypatch.setitem(sys.modules, "pi_heif", None)
+    with pytest.raises(ImageError, match=r"image 1 .*is HEIC.*pip install 'dg-sglang\[heic\]'.*JPEG or PNG"):
+        load_images(HEIC)
+
+
+def test_a_pdf_names_the_way_to_its_pages() -> None:
+    with pytest.raises(ImageError, match=r"is a PDF: .*render_page"):
+        load_image(b"%PDF-1.7\n")

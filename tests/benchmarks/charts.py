@@ -6,6 +6,8 @@ chart that the reader refuses count as refused; a point that is none of the char
 
 Charts of other kinds are drawn, too, one in each style: these must be refused. `--odd` draws some eighty odd ones
 instead (axes, numbers, labels, colours, kinds), which must be read right or refused.
+
+`--model PATH` lets a checkpoint that sees read the first ones instead of text recognition and geometry.
 """
 
 import argparse
@@ -13,8 +15,9 @@ import math
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
@@ -23,6 +26,7 @@ from odd_charts import make_odd, odd_names
 from PIL import Image
 from spoiled import SPOILS, spoil
 
+from dg_sglang import Engine
 from dg_sglang.errors import ChartError, DgError
 from dg_sglang.vision.charts import analyze_chart
 from dg_sglang.vision.charts.model import Chart
@@ -51,13 +55,15 @@ def compare(made: MadeChart, chart: Chart) -> tuple[int, list[tuple]]:
     return right, [(name, point.x, point.y) for name, point in pool]
 
 
-def score(made: MadeChart, picture: Image.Image) -> tuple[Counter, str]:
+def score(
+    made: MadeChart, picture: Image.Image, read: Callable[[Image.Image], Chart] = analyze_chart
+) -> tuple[Counter, str]:
     """What is right, and out of how many; what went wrong, in words."""
     values = sum(map(len, made.series.values()))
     counts = Counter({f"{name} of": values for name in ("values", "wrong", "refused")})
     counts.update({"kind of": 1, "title of": 1, "axis of": int(made.value_axis is not None)})
     try:
-        chart = analyze_chart(picture)
+        chart = read(picture)
     except DgError as error:
         counts["refused"] = values
         return counts, str(error)
@@ -121,7 +127,11 @@ def main() -> None:
     parser.add_argument("--only", default="", help="some kinds (or words in the names of odd charts), with commas")
     parser.add_argument("--styles", type=int, default=6, help="charts of each kind that must be refused")
     parser.add_argument("--odd", action="store_true", help="read odd charts instead")
+    parser.add_argument("--model", help="a checkpoint that sees, to read them instead")
     options = parser.parse_args()
+    if options.model and options.odd:
+        parser.error("--odd asks what geometry refuses: leave out --model")
+    read = partial(analyze_chart, engine=Engine.load(options.model), seed=0) if options.model else analyze_chart
     spoils, only = options.spoil.split(","), [word for word in options.only.split(",") if word]
     if options.odd:
         print_odd(only)
@@ -136,7 +146,7 @@ def main() -> None:
                     continue
                 made = make_chart(Path(folder) / "chart.png", kind, seed)
                 for how in spoils:
-                    counts, wrong = score(made, spoil(Image.open(made.path), how)[0])
+                    counts, wrong = score(made, spoil(Image.open(made.path), how)[0], read)
                     for name in (f"{how}: all", *((f"{how}: {made.kind}",) if how == spoils[0] else ())):
                         rows[name] = rows.get(name, Counter()) + counts
                     if wrong:
@@ -146,10 +156,11 @@ def main() -> None:
         for name, counts in sorted(rows.items(), key=lambda row: row[0].endswith(": all")):
             cells = ((counts[one], counts[f"{one} of"]) for one in _NAMES)
             print(f"{name:22}" + "".join(f"{f'{a}/{b} ({a / b:.1%})' if b else '':>18}" for a, b in cells))
-        if options.styles:
-            print(f"\nother kinds, refused of {options.styles}")
-        for kind, right, read in refused(Path(folder), options.styles) if options.styles else ():
-            print(f"{kind:24}{right}{f', read as {read}' if read else ''}")
+        if not options.styles or options.model:
+            return
+        print(f"\nother kinds, refused of {options.styles}")
+        for kind, right, taken in refused(Path(folder), options.styles):
+            print(f"{kind:24}{right}{f', read as {taken}' if taken else ''}")
 
 
 if __name__ == "__main__":

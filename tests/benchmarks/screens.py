@@ -5,6 +5,9 @@ known HTML. An element is found where a read one's box overlaps its own by half 
 A text counts where an element at its place says exactly the same, white space and drawn bullets aside.
 
 `--odd` draws a dozen odd pages instead (dark, dense, disabled, from right to left, of a telephone, of 4K …).
+
+`--model PATH` lets a checkpoint that sees read the pages instead of text recognition and geometry; a page that it fails
+at counts as one on which it found nothing.
 """
 
 import argparse
@@ -20,6 +23,8 @@ from odd_screens import PAGES, page_html
 from PIL import Image
 from spoiled import SPOILS, spoil
 
+from dg_sglang import Engine
+from dg_sglang.errors import DgError
 from dg_sglang.vision.geometry.boxes import overlap
 from dg_sglang.vision.screens import analyze_screenshot
 from dg_sglang.vision.screens.model import Element
@@ -49,6 +54,17 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("•", " ").split())
 
 
+def read_page(picture: Image.Image | Path, engine: Engine | None) -> list[Element]:
+    """What an engine reads, or without one text recognition and geometry."""
+    if engine is None:
+        return analyze_screenshot(picture).elements
+    try:
+        return analyze_screenshot(picture, engine=engine, seed=0).elements
+    except DgError as error:
+        print(error, file=sys.stderr)
+        return []
+
+
 def read_pages(options: argparse.Namespace, tables: dict[str, Counter]) -> int:
     """Fill the tables with the counts of each spoil and of each role; the number of pages."""
     kinds = options.spoil.split(",")
@@ -62,7 +78,7 @@ def read_pages(options: argparse.Namespace, tables: dict[str, Counter]) -> int:
                 picture, place = spoil(Image.open(made.path), kind)
                 truth = [MadeElement(one.role, one.text, place(one.box), one.state) for one in made.elements]
                 misses: list[str] = []
-                read = analyze_screenshot(picture).elements
+                read = read_page(picture, options.engine)
                 tables[kind] = tables.get(kind, Counter()) + score(truth, read, misses=misses)
                 for role in {one.role for one in truth} if kind == kinds[0] else ():
                     name = f"{kind} {role}"
@@ -82,7 +98,7 @@ def read_odd_pages(options: argparse.Namespace, tables: dict[str, Counter]) -> i
             path = Path(folder) / "page.png"
             truth = draw_page(chromium, path, page_html(name), *PAGES[name][1:])
             misses: list[str] = []
-            tables[name] = score(list(truth), analyze_screenshot(path).elements, misses=misses)
+            tables[name] = score(list(truth), read_page(path, options.engine), misses=misses)
             if options.misses:
                 print(*(f"{name}: {miss}" for miss in misses), sep="\n", file=sys.stderr)
     return len(tables)
@@ -96,7 +112,9 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="read every n-th page only")
     parser.add_argument("--misses", action="store_true", help="list what was missed on stderr")
     parser.add_argument("--odd", action="store_true", help="read odd pages instead")
+    parser.add_argument("--model", help="a checkpoint that sees, to read them instead")
     options = parser.parse_args()
+    options.engine = Engine.load(options.model) if options.model else None
     tables: dict[str, Counter] = {}
     done = (read_odd_pages if options.odd else read_pages)(options, tables)
     names = (("text", "texts"), ("box", "elements"), ("role", "elements"), ("state", "states"))

@@ -48,7 +48,8 @@ class SchemaCompiler:
         self.strings = StringTexts(table, sources or {})
         self.reader = SchemaReader(self.document, self.strings, open_world=open_world)
         self.algebra = self.reader.algebra
-        self.numbers = NumberTexts(table, open_world=open_world)
+        integers = open_world and not self.document.is_before_draft_6
+        self.numbers = NumberTexts(table, open_world=open_world, integers=integers)
         self.arrays = ArrayTexts(table, self.json, self.algebra, self.text)
         self.objects = ObjectTexts(table, self.json, self.algebra, self.text, open_world=open_world)
         self.texts: dict[Clause, Expression | None] = {}

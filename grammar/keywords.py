@@ -25,7 +25,9 @@ class Keyword(NamedTuple):
 
 
 ENFORCED: dict[str, Keyword] = {
-    "type": Keyword("types", "the types that are left; in open mode 1.0 is an integer, as the standard says"),
+    "type": Keyword(
+        "types", "the types that are left; in open mode 1.0 is an integer, as the standard says from draft 6 on"
+    ),
     "enum": Keyword("values", "any JSON values, compared as JSON compares: 1 is 1.0, key order doesn't matter"),
     "const": Keyword("value", "as an enum of one"),
     "minimum": Keyword("number", "an automaton over decimal digits, exact"),

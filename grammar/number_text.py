@@ -19,11 +19,15 @@ MAX_REMAINDERS = 20_000
 
 
 class NumberTexts:
-    """Expressions for number rules. `open_world`: whether 1.0 is an integer, and exponents have any length."""
+    """Expressions for number rules.
 
-    def __init__(self, table: Expressions, *, open_world: bool) -> None:
+    open_world: whether a number may have any spelling, and exponents any length. integers: whether 1.0 is one of them.
+    """
+
+    def __init__(self, table: Expressions, *, open_world: bool, integers: bool) -> None:
         self.table = table
         self.open_world = open_world
+        self.integers = integers
         self.digit = table.byte_range(ord("0"), ord("9"))
         self.digits = table.repeat(self.digit)
         self.zeros = table.repeat(table.literal(b"0"))
@@ -44,14 +48,14 @@ class NumberTexts:
         if rule == ANY_NUMBER:
             return table.concat(table.optional(self.minus), self.plain, self.exponent)
         if rule.low is not None and rule.low == rule.high:
-            return self.point(rule.low) if rule.contains(rule.low) else table.nothing
+            return self.point(rule.low, whole=rule.step is not None) if rule.contains(rule.low) else table.nothing
         if rule == NumberRule(step=Fraction(1)):
-            whole = self.no_fraction if self.open_world else table.empty
+            whole = self.no_fraction if self.integers else table.empty
             return table.concat(table.optional(self.minus), self.natural, whole)
         parts = [self.interval(rule)]
         if rule.step is not None:
             parts.append(self.multiples(rule.step))
-        if not self.open_world and rule.step is not None and rule.step.denominator == 1:
+        if not self.integers and rule.step is not None and rule.step.denominator == 1:
             parts.append(table.concat(table.optional(self.minus), self.natural))
         parts += [table.complement(self.multiples(one)) for one in sorted(rule.no_steps)]
         if rule.excluded:
@@ -59,14 +63,15 @@ class NumberTexts:
         text = table.intersection(parts)
         return table.nothing if text.kind == "intersection" and table.is_empty(text) else text
 
-    def point(self, value: Fraction) -> Expression:
-        """One number: in its shortest spelling, or in any where 1.0 may stand for 1."""
+    def point(self, value: Fraction, *, whole: bool) -> Expression:
+        """One number: in its shortest spelling, or in any where 1.0 may stand for 1 (`whole`: as an integer)."""
         texts = [self.table.literal(_decimal(value).encode())]
-        if value.denominator != 1 or abs(value) >= 10**16:
+        pointed = self.integers if whole and value.denominator == 1 else self.open_world
+        if value.denominator != 1 or (abs(value) >= 10**16 and (pointed or not whole)):
             texts.append(
                 self.table.literal(repr(float(value)).encode() if _is_float(value) else _decimal(value).encode())
             )
-        return self.table.union([*texts, self.spellings(value)] if self.open_world else texts)
+        return self.table.union([*texts, self.spellings(value)] if pointed else texts)
 
     def spellings(self, value: Fraction) -> Expression:
         """Every plain decimal of this value."""

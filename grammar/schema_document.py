@@ -44,6 +44,7 @@ class SchemaDocument:
         declared = schema.get("$schema", "") if isinstance(schema, Mapping) else ""
         declared = declared if isinstance(declared, str) else ""
         self.id_keyword = "id" if "draft-04" in declared else "$id"
+        self.is_before_draft_6 = any(f"draft-0{number}" in declared for number in (3, 4))
         self.is_before_2019 = any(f"draft-0{number}" in declared for number in (3, 4, 6, 7))
         self.root = Subschema(schema, "", "")
         self._register(self.root)

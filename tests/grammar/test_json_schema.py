@@ -267,6 +267,21 @@ def test_recursion_has_no_limit_of_depth():
     assert not grammar.accepts('{"x":1,"next":' * depth + '{"y":1}' + "}" * depth)
 
 
+DRAFTS = {"http://json-schema.org/draft-04/schema#": False, "http://json-schema.org/draft-06/schema#": True, "": True}
+
+
+@pytest.mark.parametrize("rest", [{}, {"minimum": 0}, {"enum": [1, 2]}, {"const": 1}, {"multipleOf": 1}], ids=str)
+@pytest.mark.parametrize("draft", DRAFTS)
+def test_an_integer_with_a_point_is_one_from_draft_6_on(draft, rest):
+    schema = {"$schema": draft, "type": "integer"} | rest
+    for open_world in (False, True):
+        grammar = compile_constraint(JsonSchema(schema, open=open_world))
+        assert grammar.accepts("1")
+        assert grammar.accepts("1.0") == (open_world and DRAFTS[draft])
+    number = compile_constraint(JsonSchema({"$schema": draft, "type": "number", "minimum": 0}, open=True))
+    assert number.accepts("1.0")
+
+
 def test_every_keyword_is_explained():
     schema = {"type": "object", "title": "T", "properties": {"a": {"type": "string", "maxLength": 3, "x-ui": 1}}}
     explained = {(pointer, keyword): status for pointer, keyword, status in explain_schema(schema)}

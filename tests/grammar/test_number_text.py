@@ -35,7 +35,7 @@ def accepts(table, node, text):
 @settings(max_examples=300, deadline=None)
 def test_plain_decimals_are_decided_exactly(rule, texts):
     table = Expressions()
-    node = NumberTexts(table, open_world=True).number(rule)
+    node = NumberTexts(table, open_world=True, integers=True).number(rule)
     if rule == ANY_NUMBER:
         return
     for text in texts:
@@ -54,20 +54,20 @@ def test_rules_form_a_boolean_algebra(left, right, values):
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.integers())
 def test_any_json_number(value):
     table = Expressions()
-    assert accepts(table, NumberTexts(table, open_world=True).number(ANY_NUMBER), json.dumps(value))
+    assert accepts(table, NumberTexts(table, open_world=True, integers=True).number(ANY_NUMBER), json.dumps(value))
 
 
 @pytest.mark.parametrize("text", ["01", "-", "+1", ".5", "1.", "1e", "1e+", "0x1", "1_0", "--1", "NaN", "1.5.2"])
 def test_what_is_no_json_number(text):
     table = Expressions()
     for rule in (ANY_NUMBER, NumberRule(low=Fraction(-5)), NumberRule(step=Fraction(1, 2))):
-        assert not accepts(table, NumberTexts(table, open_world=True).number(rule), text)
+        assert not accepts(table, NumberTexts(table, open_world=True, integers=True).number(rule), text)
 
 
 def test_integers_are_written_without_a_point_in_the_closed_world():
     for decimals in (False, True):
         table = Expressions()
-        texts = NumberTexts(table, open_world=decimals)
+        texts = NumberTexts(table, open_world=decimals, integers=decimals)
         for rule in (NumberRule(step=Fraction(1)), NumberRule(low=Fraction(0), step=Fraction(1))):
             assert accepts(table, texts.number(rule), "12")
             assert accepts(table, texts.number(rule), "12.0") == decimals
@@ -78,7 +78,7 @@ def test_integers_are_written_without_a_point_in_the_closed_world():
 def test_constants_are_spelled_as_json_dumps_spells_them(value):
     for decimals in (False, True):
         table = Expressions()
-        node = NumberTexts(table, open_world=decimals).number(NumberRule.point(exact(value)))
+        node = NumberTexts(table, open_world=decimals, integers=decimals).number(NumberRule.point(exact(value)))
         assert accepts(table, node, json.dumps(value)) or (value == 0 and not decimals)
         assert not accepts(table, node, "7")
 
@@ -86,13 +86,13 @@ def test_constants_are_spelled_as_json_dumps_spells_them(value):
 def test_a_large_multiple_is_refused_by_name():
     table = Expressions()
     with pytest.raises(UnsupportedSchemaError, match="multipleOf"):
-        NumberTexts(table, open_world=True).number(NumberRule(step=Fraction(10**9 + 7)))
+        NumberTexts(table, open_world=True, integers=True).number(NumberRule(step=Fraction(10**9 + 7)))
 
 
 @pytest.mark.parametrize("open_world", [True, False])
 def test_exponents_stay_within_what_programs_hold_unless_the_world_is_open(open_world):
     table = Expressions()
     for rule in (ANY_NUMBER, NumberRule(low=Fraction(0))):
-        node = NumberTexts(table, open_world=open_world).number(rule)
+        node = NumberTexts(table, open_world=open_world, integers=open_world).number(rule)
         for text, kept in (("1e5", True), ("2.5E-07", True), ("1e99", True), ("1e999", open_world)):
             assert accepts(table, node, text) == kept, text

@@ -85,11 +85,23 @@ def test_a_validator_that_objects_is_an_error_of_ours(engine: Engine) -> None:
         ask(PICTURE, Never, "?", engine=engine, **SETTINGS)
 
 
-def test_nano_says_that_it_sees_nothing(tmp_path: Path) -> None:
+def test_nano_says_that_it_sees_nothing_and_names_the_way_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from dg_sglang.cli import main
+
     nano = Engine.load("nano", device="cpu")
     assert not nano.sees
-    with pytest.raises(ImageError, match="not trained to read pictures"):
-        analyze_chart(PICTURE, engine=nano)
+    with pytest.raises(ImageError, match=r"not trained to read pictures.*text recognition and geometry"):
+        nano.generate("what?", images=[PICTURE])
+    for read in (analyze_chart, analyze_screenshot, read_table, read_form):
+        with pytest.raises(ImageError, match=r"not trained to read pictures.*no engine"):
+            read(PICTURE, engine=nano)
+    PICTURE.save(tmp_path / "chart.png")
+    with pytest.raises(SystemExit) as ended:
+        main(["chart", str(tmp_path / "chart.png"), "--model", "nano"])
+    assert ended.value.code == 1
+    assert "no --model" in capsys.readouterr().err
 
 
 def test_from_the_command_line(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

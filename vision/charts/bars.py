@@ -56,7 +56,7 @@ def read_bars(picture: Picture, bars: Sequence[Bar]) -> Chart:
     if len(series) > 1 and not plain:
         kind = "stacked bar" if stacked else "grouped bar"
     if plain and not any(colour in picture.legend.names for colour in series):
-        chart = picture.chart(kind, {0: [point for points in series.values() for point in points]})
+        chart = picture.chart(kind, {bars[0].colour: [point for points in series.values() for point in points]})
         if len(series) > 1:
             chart.series[0].color = None  # each bar has its own
     else:
@@ -209,7 +209,8 @@ def _share_places(bars: Sequence[Bar], vertical: bool) -> bool:
     spans = sorted(bar.across(vertical) for bar in bars)
     gaps = [after[0] - before[1] for before, after in pairwise(spans)]
     wide = float(np.median([end - start for start, end in spans]))
-    return min(gaps, default=wide) < 0.05 * wide and max(gaps, default=0.0) > 0.05 * wide
+    nearest, farthest = min(gaps, default=wide), max(gaps, default=wide)
+    return nearest < -0.5 * wide or nearest < 0.05 * wide < farthest
 
 
 def _overlap(one: tuple[float, float], other: tuple[float, float]) -> float:

@@ -12,7 +12,7 @@ Mask = NDArray[np.bool_]
 
 _BITS = 3  # colours are counted in cells of 2^_BITS levels
 _SAME = 18.0  # Lab distance below which two colours are one, unless
-_ALIKE, _RIVAL = 9.0, 0.15  # they are that far apart, and both are frequent: one has this share of the other's pixels
+_ALIKE, _RIVAL = 9.0, 0.15  # they are no greys, that far apart, and one has at least this share of the other's pixels
 CHROMATIC = 18.0
 """Lab chroma from which a colour is no shade of grey."""
 _LEAST_SHARE = 2e-4  # of the picture, for a colour to count
@@ -78,9 +78,10 @@ def find_colours(pixels: NDArray[np.uint8], area: Mask) -> list[Colour]:
             break
         members = inverse == index
         centre = np.median(labs[members], 0)
+        chromatic = np.hypot(centre[1], centre[2]) > CHROMATIC
         if all(
             (apart := float(np.linalg.norm(centre - other))) > _SAME
-            or (apart > _ALIKE and counts[index] > max(least, _RIVAL * count))
+            or (chromatic and apart > _ALIKE and counts[index] > max(least, _RIVAL * count))
             for count, other, _ in peaks
         ):
             red, green, blue = (int(level) for level in np.median(inside[members], 0))

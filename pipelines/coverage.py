@@ -1,4 +1,4 @@
-"""Lines that look like a list's records but hold none of their values: what an answer may have left out.
+"""What an answer may have left out: lines that look like a list's records but hold none of their values.
 
 A record's line shows how its list is set: cells at certain places, numbers among them. Another line whose cells stand
 at the same places is a record, too, or a total. Models stop early in long tables; this finds out without asking them.
@@ -45,6 +45,20 @@ def unread_lines(document: Document, traced: Mapping[Path, Traced], name: str) -
         if any(_alike(cells, form) for form in forms.get(len(cells), ())):
             unread.append(index)
     return unread
+
+
+def ends_in_circles(traced: Mapping[Path, Traced], name: str) -> bool:
+    """Whether the last record of the list `name` says what an earlier one says, from the same words.
+
+    Equal records of a document stand at different places, as long as there are that many.
+    """
+    records: dict[Path, set[tuple[Path, int]]] = {}
+    for path, found in traced.items():
+        depth = max((index + 1 for index, part in enumerate(path) if isinstance(part, int)), default=0)
+        if path[0] == name and depth and found.places:
+            records.setdefault(path[:depth], set()).add((path[depth:], found.places[0].start))
+    *earlier, last = records.values() or [set()]
+    return last in earlier
 
 
 def _forms(lines: Iterable[Sequence[Place]]) -> dict[int, list[_Cells]]:

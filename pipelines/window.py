@@ -8,7 +8,7 @@ from dg_sglang.errors import BudgetError, EmptyLanguageError, GrammarTooLargeErr
 from dg_sglang.pipelines.agreement import Doubt, settle
 from dg_sglang.pipelines.canvas_schema import SOURCE, canvas_schema, prompt_fields
 from dg_sglang.pipelines.confidence import leaf_confidences
-from dg_sglang.pipelines.coverage import unread_lines
+from dg_sglang.pipelines.coverage import ends_in_circles, unread_lines
 from dg_sglang.pipelines.document import Document
 from dg_sglang.pipelines.engines import TextEngine
 from dg_sglang.pipelines.evidence import Path, trace
@@ -88,11 +88,16 @@ class Window:
         self._denoised = dict(enumerate(results[len(self.groups) :]))
 
     def full(self) -> list[Group]:
-        """The groups whose list fills the tokens that it may take: it may have been closed before its end."""
+        """The groups whose list fills the tokens that it may take: it may have been closed before its end.
+
+        Not one that goes round in circles: it would fill any answer.
+        """
         return [
             group
             for group, result in zip(self.groups, self._results, strict=True)
-            if group.record and result.usage.completion_tokens + 2 * group.record > group.max_new_tokens
+            if group.record
+            and result.usage.completion_tokens + 2 * group.record > group.max_new_tokens
+            and not ends_in_circles(self.read().traced, group.nodes[0].name)
         ]
 
     def unread(self, group: Group) -> list[int]:

@@ -26,10 +26,12 @@ class Order(BaseModel):
 class Copyist:
     """An engine that copies what stands in its prompt, and closes a list when its answer is full, as a budget does."""
 
-    def __init__(self, engine: Engine, max_context: int, most: int = 10_000, skipped: int = 1) -> None:
-        """It closes a list after `most` records, too, of which it copies every `skipped`th."""
+    def __init__(
+        self, engine: Engine, max_context: int, most: int = 10_000, skipped: int = 1, circles: int = 1
+    ) -> None:
+        """It closes a list after `most` records, too, copies every `skipped`th, and all of that `circles` times."""
         self._engine, self.max_context = engine, max_context
-        self.most, self.skipped = most, skipped
+        self.most, self.skipped, self.circles = most, skipped, circles
         self.canvas_length, self.vocabulary = engine.canvas_length, engine.vocabulary
         self.count_tokens, self.config = engine.count_tokens, engine.config
         self.asked = 0
@@ -54,7 +56,7 @@ class Copyist:
             found = re.search(r"Order (\d+)", text)
             return {"number": found[1] if found else None}
         rows = [{"name": name, "amount": amount} for name, amount in re.findall(r"(\w+-\w+) +(\d+)", text)]
-        rows = rows[:: self.skipped][: self.most]
+        rows = rows[:: self.skipped][: self.most] * self.circles
         while self.count_tokens(json.dumps({"rows": rows})) > budget:
             rows.pop()
         return {"rows": rows}
@@ -112,3 +114,12 @@ def test_what_it_leaves_out_again_is_told(engine: Engine) -> None:
     assert result.warnings == (
         "rows: 7 lines look like its records, but none was read there (page 1, 'item-k 20 7 pieces')",
     )
+
+
+def test_a_list_that_goes_round_in_circles_is_not_asked_for_again(engine: Engine) -> None:
+    document, rows = order_of(5)
+    copyist = Copyist(engine, 100_000, circles=60)
+    result = extract(document, Order, engine=copyist)  # type: ignore[arg-type]
+    assert result.value.rows == rows
+    assert copyist.asked == 2  # number, rows
+    assert any("said the same" in warning for warning in result.warnings)

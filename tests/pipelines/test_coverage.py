@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from made_documents import document_of
 
-from dg_sglang.pipelines.coverage import unread_lines
+from dg_sglang.pipelines.coverage import ends_in_circles, unread_lines
 from dg_sglang.pipelines.document import Document
 from dg_sglang.pipelines.evidence import trace
 from dg_sglang.pipelines.planner import stretch
@@ -68,3 +68,20 @@ def test_a_table_goes_on_over_pages_and_windows() -> None:
     window = stretch(document, 1, 4)
     assert unread(document, "nail", seen=window) == [2, 3]
     assert unread(window, "nail") == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("tea", "tea"), False),
+        (("tea", "tea", "tea"), True),
+        (("tea", "milk", "tea", "milk", "milk"), True),
+        (("milk", "milk", "tea"), False),
+        (("nowhere", "nowhere"), False),
+        ((), False),
+    ],
+)
+def test_a_list_that_says_more_than_there_is_goes_round_in_circles(names: tuple[str, ...], expected: bool) -> None:
+    document = document_of(["tea   2", "milk  3", "tea   2"])
+    answer: dict[str, Any] = {"rows": [{"name": name} for name in names]}
+    assert ends_in_circles(trace(claims(NODES, answer), segments_of(document)), "rows") is expected

@@ -31,6 +31,8 @@ def read_image_file(path: Path, limits: Limits, progress: Callable[[str], None] 
         try:
             image = Image.open(path, formats=readable_formats())
         except UnidentifiedImageError as error:
+            if _begins_as_image(path):
+                raise DamagedDocumentError(f"{path}: the image is damaged or truncated from its header on") from error
             raise UnsupportedDocumentError(
                 f"{path}: neither a PDF nor an image, a text, HTML or a Word document; convert it to PDF, PNG or JPEG"
             ) from error
@@ -55,6 +57,16 @@ def read_image_file(path: Path, limits: Limits, progress: Callable[[str], None] 
             height, width = pixels.shape[:2]
             words = recognise(pixels, points_per_pixel=scale)
             yield Page(frame + 1, width * scale, height * scale, build_lines(words), "ocr")
+
+
+def _begins_as_image(path: Path) -> bool:
+    """Whether the first bytes are those of a format that can be read."""
+    from PIL import Image
+
+    with path.open("rb") as file:
+        begin = file.read(16)
+    accepts = (Image.OPEN[name][1] for name in readable_formats())
+    return any(accept is not None and accept(begin) is True for accept in accepts)
 
 
 def is_image(path: Path) -> bool:

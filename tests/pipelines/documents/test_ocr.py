@@ -7,7 +7,7 @@ import pytest
 from made_documents import make_scan
 from PIL import Image
 
-from dg_sglang.errors import DocumentError
+from dg_sglang.errors import DamagedDocumentError, DocumentError
 from dg_sglang.pipelines import load_document
 from dg_sglang.pipelines.documents.ocr import _padded, flatten
 
@@ -109,10 +109,11 @@ def test_transparency_is_white_paper() -> None:
     assert np.asarray(flatten(Image.new("RGBA", (2, 2), (0, 0, 0, 0)))).min() == 255
 
 
-def test_truncated_images(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", [2000, 9])
+def test_truncated_images(tmp_path: Path, kept: int) -> None:
     path = make_scan(tmp_path / "scan.png", TEXT)
-    path.write_bytes(path.read_bytes()[:2000])
-    with pytest.raises(DocumentError, match="damaged or truncated"):
+    path.write_bytes(path.read_bytes()[:kept] + bytes(range(200)) * (kept < 20))
+    with pytest.raises(DamagedDocumentError, match="damaged or truncated"):
         load_document(path)
 
 

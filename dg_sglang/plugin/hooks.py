@@ -18,6 +18,7 @@ from dg_sglang.plugin.admission import check_request, drain_grammars, start_requ
 from dg_sglang.plugin.algorithm import ALGORITHM, CanvasRenoise
 from dg_sglang.plugin.context import finish_context, keep_hidden_states, make_logits, share_turns
 from dg_sglang.plugin.grammar_backend import make_grammar_backend
+from dg_sglang.plugin.pictures import read_pictures
 from dg_sglang.plugin.progress import commit_canvas, name_requests, stream_news
 
 
@@ -107,6 +108,12 @@ SERVING = (
         finish_context,
     ),
     Hook(f"{_SCHEDULER}.DllmManager.get_prefill_requests", ("self",), "around", share_turns),
+    Hook(
+        "sglang.srt.multimodal.processors.diffusion_gemma.DiffusionGemmaSGLangProcessor.process_mm_data_async",
+        ("self", "image_data"),
+        "around",
+        read_pictures,
+    ),
 )
 
 

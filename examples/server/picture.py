@@ -1,6 +1,6 @@
-"""An `sgl.function` program that reads a picture into a schema. (nano sees next to nothing: its values mean nothing.)
+"""An `sgl.function` program that reads a picture into a schema. (nano was not trained to see, and refuses.)
 
-dg-sglang serve                                             # prints its URL
+dg-sglang serve --model google/diffusiongemma-26B-A4B-it    # prints its URL
 python examples/server/picture.py http://127.0.0.1:30000 examples/receipt.png
 """
 

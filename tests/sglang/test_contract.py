@@ -91,6 +91,8 @@ CALLED = {
     "sglang.srt.layers.attention.attention_registry.register_attention_backend": ("name",),
     "sglang.srt.layers.moe.token_dispatcher.StandardCombineInput": ("hidden_states",),
     "sglang.srt.mem_cache.memory_pool.KVWriteLoc": (),
+    "sglang.srt.utils.common.get_image_bytes": ("image_file",),
+    "sglang.srt.utils.common.ImageData": ("url",),
     "sglang.kernels.fused_op.BaseFusedOp.register_oot_forward": ("op_cls", "fn", "platform_key"),
 }
 
@@ -98,7 +100,8 @@ CALLED = {
 @pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook.target.removeprefix("sglang."))
 def test_a_wrapped_function_is_there_and_takes_what_we_pass(hook: Hook) -> None:
     hook.check()
-    ours = list(inspect.signature(hook.function).parameters)
+    parameters = inspect.signature(hook.function).parameters.values()
+    ours = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
     passed = {"around": ["original"], "after": ["result"], "before": [], "replace": []}[HookType(hook.kind).value]
     assert len([name for name in ours if name != "_"]) == len(passed) + len(hook.parameters)
 
@@ -164,3 +167,10 @@ def test_the_entry_points_are_installed() -> None:
 def test_a_hook_that_does_not_fit_says_so(hook: Hook) -> None:
     with pytest.raises(ConfigError, match="install the version that"):
         hook.check()
+
+
+def test_encoded_pictures_are_kept_in_as_much_memory_as_the_docs_say() -> None:
+    """What is kept is asked by tests/sglang/test_images.py."""
+    from sglang.srt.environ import envs
+
+    assert envs.SGLANG_VLM_CACHE_SIZE_MB.default == 100

@@ -1,4 +1,4 @@
-"""The programs in examples/server run against the bundled checkpoint."""
+"""The programs in examples/server run: against the bundled checkpoint, or a random one that sees."""
 
 import importlib.util
 from pathlib import Path
@@ -39,6 +39,11 @@ def test_tools_calls_one_of_them(nano: Client) -> None:
     assert module.TOOLS[result["tool"]].model_validate_json(result["arguments"]).run() == result["result"]
 
 
-def test_picture_gives_an_object(nano: Client) -> None:
+def test_picture_gives_an_object(tiny: Client) -> None:
     module = example("picture")
-    assert isinstance(module.main(nano.url, str(EXAMPLES / "receipt.png")), module.Picture)
+    assert isinstance(module.main(tiny.url, str(EXAMPLES / "receipt.png")), module.Picture)
+
+
+def test_picture_is_told_where_a_checkpoint_cannot_see(nano: Client) -> None:
+    with pytest.raises(RuntimeError, match="not trained to read pictures"):
+        example("picture").main(nano.url, str(EXAMPLES / "receipt.png"))

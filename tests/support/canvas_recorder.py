@@ -1,6 +1,7 @@
-"""A plugin for SGLang's processes that writes down every denoising step, for comparison with transformers.
+"""A plugin for SGLang's processes that writes down every denoising step, and every run of the vision tower, for
+comparison with transformers.
 
-`installed` makes what `importlib.metadata` needs to find it; the steps are files in the folder that RECORD names.
+`installed` makes what `importlib.metadata` needs to find it; the records are files in the folder that RECORD names.
 """
 
 import os
@@ -25,6 +26,15 @@ class Step:
     logits: torch.Tensor
 
 
+@dataclass(frozen=True)
+class Look:
+    """One run of the vision tower: each picture's pixels and positions in patches, and the soft tokens of all."""
+
+    pixels: list[torch.Tensor]
+    positions: list[torch.Tensor]
+    features: torch.Tensor
+
+
 def installed(folder: Path) -> dict[str, str]:
     """Environment variables of a server that loads the recorder; its steps go to `folder`."""
     about = folder / "canvas_recorder-1.dist-info"
@@ -40,14 +50,20 @@ def recorded(folder: Path) -> list[Step]:
     return [Step(**torch.load(path)) for path in sorted(folder.glob("*.pt"))]
 
 
+def looks(folder: Path) -> list[Look]:
+    """All runs of the vision tower so far, in order."""
+    return [Look(**torch.load(path)) for path in sorted((folder / "looks").glob("*.pt"))]
+
+
 def register() -> None:
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType
 
     HookRegistry.register("dg_sglang.plugin.algorithm.CanvasRenoise._denoise", record, HookType.BEFORE)
+    tower = "sglang.srt.models.gemma4_diffusion.DiffusionGemmaForBlockDiffusion.get_image_feature"
+    HookRegistry.register(tower, record_look, HookType.AROUND)
 
 
 def record(algorithm: Any, logits: torch.Tensor, states: list[Any], rows: list[int]) -> None:
-    folder = Path(os.environ[RECORD])
     for row, state in zip(rows, states, strict=True):
         sequence = state["served"].sequence
         step = {
@@ -58,6 +74,22 @@ def record(algorithm: Any, logits: torch.Tensor, states: list[Any], rows: list[i
             "tokens": sequence.canvas.tokens[0].clone(),
             "logits": logits[row].clone(),
         }
-        count = len(list(folder.glob("*.pt")))
-        torch.save(step, folder / f"{count:06}.tmp")
-        (folder / f"{count:06}.tmp").rename(folder / f"{count:06}.pt")
+        _save(step, Path(os.environ[RECORD]))
+
+
+def record_look(original: Any, model: Any, items: list[Any]) -> torch.Tensor:
+    features: torch.Tensor = original(model, items)
+    look = {
+        "pixels": [torch.as_tensor(item.feature).clone() for item in items],
+        "positions": [torch.as_tensor(item.image_position_ids).clone() for item in items],
+        "features": features.clone(),
+    }
+    _save(look, Path(os.environ[RECORD]) / "looks")
+    return features
+
+
+def _save(record: dict[str, Any], folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    count = len(list(folder.glob("*.pt")))
+    torch.save(record, folder / f"{count:06}.tmp")
+    (folder / f"{count:06}.tmp").rename(folder / f"{count:06}.pt")

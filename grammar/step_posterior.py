@@ -19,7 +19,7 @@ import torch
 from dg_sglang import kernels
 from dg_sglang.errors import CheckpointError, DgError, GrammarError
 from dg_sglang.kernels import join
-from dg_sglang.kernels.tables import Chain, Classes, Messages, Sets
+from dg_sglang.kernels.tables import Chain, Classes, Messages, RowStatistics, Sets
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -75,12 +75,14 @@ class StepPosterior:
             x.detach().to(self._kernels.DEVICE).flatten(0, 1) for x in (logits, temperature)
         )
         self._scaled = None if scaled is None else scaled.flatten(0, 1)
+        self.rows: RowStatistics
         self.errors: dict[int, DgError] = {}
         self._given = canvases
         while not self._read():
             pass
         self.places = list(self._canvases)
         self._tilted: set[int] = set()
+        self._tilts: tuple[Tensor, Tensor]
 
     def _read(self) -> bool:
         """Read the rows. False: canvases were dropped or brought new token sets, so that it has to be done again."""
@@ -108,7 +110,7 @@ class StepPosterior:
         if kept is None or not kept.serves(rows, labels, device):
             tables = [canvas.class_table(own) for canvas, own in zip(canvases, labels, strict=True)]
             classes = join.classes(tables, [row * self._length for row in rows], self._length)
-            arrays = [tuple(map(torch.from_numpy, (own.set_start, own.set_classes))) for own in labels]
+            arrays = [(torch.from_numpy(own.set_start), torch.from_numpy(own.set_classes)) for own in labels]
             sets = join.sets(arrays, classes.column)
             kept = Joined(rows, labels, classes.to(device), sets.to(device))
             if canvases:
@@ -192,32 +194,25 @@ class StepPosterior:
                 tokens[k, position] = token
         return tokens.to(self._device)
 
-    def _tilt(self, chosen: Sequence[int]) -> Tensor:
-        """float64 [L, C]: log q − log p, of some of the K canvases at least."""
-        missing = [k for k in chosen if k not in self._tilted]
-        if missing:
+    def _tilt(self, chosen: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """log q − log p, float64 [L, C], and the entropy of q, float32 [K, L]; of some of the K canvases at least."""
+        if not self._tilted.issuperset(chosen):
+            self._tilted.update(chosen)
             weight, messages = self._messages
-            posterior = self._kernels.set_posteriors(weight, messages, self._chain, missing)
-            tilt, entropy = self._kernels.tilted_statistics(posterior, self._set_mass, self._sums, self._sets)
-            if self._tilted:
-                for k in self._tilted:
-                    own = slice(int(self._classes.column[k]), int(self._classes.column[k + 1]))
-                    tilt[:, own], entropy[k] = self._last_tilt[:, own], self._entropy[k]
-            self._last_tilt, self._entropy = tilt, entropy
-            self._tilted |= set(missing)
-        return self._last_tilt
+            posterior = self._kernels.set_posteriors(weight, messages, self._chain, sorted(self._tilted))
+            self._tilts = self._kernels.tilted_statistics(posterior, self._set_mass, self._sums, self._sets)
+        return self._tilts
 
     def entropy(self, chosen: Sequence[int]) -> Tensor:
         """Entropies of the tilted marginals of some of the K canvases: float32 [n, L], nats."""
-        self._tilt(chosen)
-        return self._entropy[list(chosen)].to(self._device)
+        return self._tilt(chosen)[1][list(chosen)].to(self._device)
 
     def log_probability(self, chosen: Sequence[int], tokens: Tensor) -> Tensor:
         """Log of the tilted marginals of tokens [n, L] of some of the K canvases: float32 [n, L].
 
         LOWEST_TILT below log p where q is 0.
         """
-        tilt, numbers = self._tilt(chosen), list(chosen)
+        tilt, numbers = self._tilt(chosen)[0], list(chosen)
         tokens = tokens.to(self._logits.device)
         position = torch.arange(self._length, device=tokens.device)
         rows = self._classes.row[numbers][:, None] + position
@@ -239,7 +234,7 @@ class StepPosterior:
         LOWEST_TILT below p where q is 0; nothing is below `floor`.
         """
         self._kernels.tilted_logits(
-            self._logits, self._temperature, self._tilt(chosen), self._classes, chosen,
+            self._logits, self._temperature, self._tilt(chosen)[0], self._classes, chosen,
             lowest=LOWEST_TILT, floor=floor, out=out.flatten(0, 1),
         )  # fmt: skip
 

@@ -174,7 +174,7 @@ def set_posteriors(
     """
     length = weight.shape[0]
     posterior = np.zeros(weight.shape)
-    here, there = np.zeros((2, message.shape[1]))
+    here, there = np.zeros(message.shape[1]), np.zeros(message.shape[1])
     weights, share = np.empty(weight.shape[1]), np.empty(np.diff(edge_start).max())
     for k in chosen:
         if log_z[k] == -np.inf:

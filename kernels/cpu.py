@@ -56,21 +56,20 @@ def class_statistics(
     for k, row in enumerate(classes.row.tolist()):
         canvas[row : row + length], position[row : row + length] = k, np.arange(length)
     shape = length, classes.count
-    top, total, mean = np.empty(shape, np.float32), np.empty(shape), np.empty(shape)
+    (top, base), (total, mean) = np.empty((2, *shape), np.float32), np.empty((2, *shape))
     dominant_top, dominant_sum = np.empty((2, canvases, length, blocks), np.float32)
-    tables, sums = _class_tables(classes), (top, total, mean, dominant_top, dominant_sum)
-    own = log_norm, entropy, best, block_top, block_sum
+    tables, sums = _class_tables(classes), (top, base, total, mean, dominant_top, dominant_sum)
     for part, target in _targets(count, scaled, width):
-        filled = (array[part] for array in own)
+        filled = (array[part] for array in (log_norm, entropy, best, block_top, block_sum))
         rows.row_statistics(data[part], heat[part], target, *filled, canvas[part], position[part], tables, sums)
     norm = np.repeat(_by_position(log_norm, classes), np.diff(classes.column.numpy()), axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         best_log = top - norm
-        log_mass = best_log + np.log(total)
+        log_mass = base - norm + np.log(total)
     mean_log = np.where(total > 0.0, mean - norm, 0.0)
-    read = RowStatistics(*map(torch.from_numpy, own[:3]), (data, heat, block_top, block_sum))
     source = data, heat, classes, top, dominant_top, dominant_sum
-    return read, ClassStatistics(*map(torch.from_numpy, (log_mass, mean_log, best_log)), source)
+    own, of_classes = _tensors(log_norm, entropy, best), _tensors(log_mass, mean_log, best_log)
+    return RowStatistics(*own, (data, heat, block_top, block_sum)), ClassStatistics(*of_classes, source)
 
 
 def draw_tokens(statistics: RowStatistics, rows: Tensor, uniform: Tensor) -> Tensor:
@@ -97,10 +96,7 @@ def best_in_classes(statistics: ClassStatistics, label: Tensor) -> Tensor:
 
 def set_statistics(sums: ClassStatistics, sets: Sets) -> tuple[Tensor, Tensor, Tensor]:
     """See `reference.set_statistics`."""
-    mass, best, label = map(
-        torch.from_numpy, statistics.set_statistics(*_numpy(sums.log_mass, sums.best_log), *_sets(sets))
-    )
-    return mass, best, label
+    return _tensors(*statistics.set_statistics(*_numpy(sums.log_mass, sums.best_log), *_sets(sets)))
 
 
 def active_states(
@@ -115,8 +111,7 @@ def active_states(
 def backward(weight: Tensor, chain: Chain) -> Messages:
     """See `reference.backward`. Linear where nothing can underflow, else in logs."""
     ends = _numpy(chain.final, chain.start, chain.limit, chain.tail, chain.states, chain.sets)
-    found = chains.backward(weight.numpy(), *_edges(chain), *_active(chain), *ends, LINEAR_RANGE)
-    return Messages(*map(torch.from_numpy, found))
+    return Messages(*_tensors(*chains.backward(weight.numpy(), *_edges(chain), *_active(chain), *ends, LINEAR_RANGE)))
 
 
 def set_posteriors(weight: Tensor, messages: Messages, chain: Chain, chosen: Sequence[int]) -> Tensor:
@@ -157,13 +152,14 @@ def tilted_logits(
     *, lowest: float, floor: float, out: Tensor,
 ) -> None:  # fmt: skip
     """See `reference.tilted_logits`."""
-    data, heat, length = _bits(logits), _floats(temperature), classes.length
-    tables = _numpy(classes.token_class, classes.table, classes.column)
+    data, heat, length, column = _bits(logits), _floats(temperature), classes.length, classes.column.numpy()
     for k in chosen:
-        rows_of = slice(int(classes.row[k]), int(classes.row[k]) + length)
-        for part, target in _targets(length, out[rows_of]):
-            own = data[rows_of][part], heat[rows_of][part], tilt.numpy()[part]
-            statistics.tilted_logits(*own, k, *tables, lowest, floor, target)
+        table, own = int(classes.table[k]), slice(int(classes.row[k]), int(classes.row[k]) + length)
+        outside = classes.outside[classes.outside_start[table] : classes.outside_start[table + 1]].numpy()
+        tables = int(classes.dominant[table]), classes.token_class[table].numpy(), outside.view(np.uint32), column
+        for part, target in _targets(length, out[own]):
+            read = data[own][part], heat[own][part], tilt.numpy()[part]
+            statistics.tilted_logits(*read, k, *tables, lowest, floor, target)
 
 
 def soft_embedding(logits: Tensor, log_norm: Tensor, embedding: Tensor) -> Tensor:
@@ -198,6 +194,11 @@ def _bits(logits: Tensor) -> NDArray[Any]:
     return logits.float().contiguous().numpy()
 
 
+def _tensors(*arrays: NDArray[Any]) -> tuple[Tensor, Tensor, Tensor]:
+    first, second, third = map(torch.from_numpy, arrays)
+    return first, second, third
+
+
 def _numpy(*tensors: Tensor) -> tuple[NDArray[Any], ...]:
     return tuple(tensor.numpy() for tensor in tensors)
 
@@ -211,10 +212,10 @@ def _class_tables(classes: Classes) -> tuple[NDArray[Any], ...]:
 
     Without token_class, whose type varies: code compiled anew for another type may round differently.
     """
-    tokens, outside = (part.view(np.uint32) for part in _numpy(classes.tokens, classes.outside))
+    tokens, outside, places = (part.view(np.uint32) for part in _numpy(classes.tokens, classes.outside, classes.places))
     return (
         *_numpy(classes.dominant, classes.first, classes.start), tokens, outside,
-        *_numpy(classes.outside_start, classes.table, classes.column),
+        *_numpy(classes.outside_start, classes.table, classes.column), places,
     )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ def classes(tables: Sequence[ClassTable], rows: Sequence[int], length: int) -> C
         tokens=torch.cat([table.tokens for table in distinct]),
         outside=torch.cat([table.outside for table in distinct]),
         outside_start=outside,
+        places=torch.cat([table.places for table in distinct]),
         table=torch.tensor([number[id(table)] for table in tables], dtype=torch.int64),
         row=torch.tensor(rows, dtype=torch.int64),
         column=_bounds(table.count for table in tables),
@@ -65,7 +66,7 @@ def chains(parts: Sequence[Chain]) -> Chain:
 
 
 _NO_CLASSES = ClassTable(
-    torch.zeros(0, dtype=torch.int16), 0, -1, torch.zeros(1, dtype=torch.int64), *torch.zeros(2, 0, dtype=torch.int32)
+    torch.zeros(0, dtype=torch.int16), 0, -1, torch.zeros(1, dtype=torch.int64), *torch.zeros(3, 0, dtype=torch.int32)
 )
 
 

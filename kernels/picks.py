@@ -79,7 +79,7 @@ def best_in_classes(rows, temperature, first_row, label, tables, class_top, domi
 @njit(cache=True)
 def _class_of(k, label, tables):
     """The tokens of a canvas's class, none for the dominant one; and the tokens outside the latter."""
-    _, first, start, tokens, outside, outside_start, table, column = tables
+    _, first, start, tokens, outside, outside_start, table, column, _ = tables
     own = table[k]
     place = first[own] + label - column[k]
     return tokens[start[place] : start[place + 1]], outside[outside_start[own] : outside_start[own + 1]]

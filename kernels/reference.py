@@ -167,7 +167,7 @@ def tilted_statistics(posterior: Tensor, set_mass: Tensor, sums: ClassStatistics
         tilt[:, members] = torch.logaddexp(tilt[:, members], ratio[:, number, None])
     log_q = sums.log_mass + tilt
     terms = torch.where(log_q > _NEVER, -log_q.exp() * (sums.mean_log + tilt), 0.0)
-    entropy = [part.sum(1) for part in terms.split(sets.column.diff().tolist(), 1)]
+    entropy = [terms[:, a:b].sum(1) for a, b in itertools.pairwise(sets.column)]
     return tilt, torch.stack(entropy).clamp(min=0.0).float()
 
 

@@ -97,20 +97,30 @@ def tilted_statistics(set_posterior, set_mass, log_mass, mean_log, start, member
 
 
 @njit(cache=True)
-def tilted_logits(rows, temperature, tilt, canvas, token_class, table, column, lowest, floor, out):
+def tilted_logits(rows, temperature, tilt, canvas, dominant, token_class, outside, column, lowest, floor, out):
     """Scaled logits + tilt of a canvas, not below floor, into out.
 
-    tilt: [L, C]; `lowest` stands for what is less, and for tokens in no class.
+    tilt: [L, C]; `lowest` stands for what is less, and for tokens in no class. token_class, dominant and outside are of
+    the canvas's table. The dominant class's tilt is added to all tokens, that of the others to themselves.
     """
-    low, labels, count = np.float32(floor), token_class[table[canvas]], column[canvas + 1] - column[canvas]
+    low, count = np.float32(floor), column[canvas + 1] - column[canvas]
     own = np.empty(count + 1, np.float32)
     for i in range(rows.shape[0]):
-        row, target = rows[i], out[i]
+        row, target, heat = rows[i], out[i], temperature[i]
         for label in range(count):
             own[label] = max(tilt[i, column[canvas] + label], lowest)
         own[count] = lowest
+        if dominant < 0:
+            for j in range(target.size):
+                value = load(row[j]) / heat + own[token_class[j]]
+                target[j] = value if value > low else low
+            continue
+        added = own[dominant]
         for j in range(target.size):
-            value = load(row[j]) / temperature[i] + own[labels[j]]
+            value = load(row[j]) / heat + added
+            target[j] = value if value > low else low
+        for j in outside:
+            value = load(row[j]) / heat + own[token_class[j]]
             target[j] = value if value > low else low
 
 

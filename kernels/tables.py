@@ -34,6 +34,7 @@ class ClassTable:
         start: int64 [count + 1], bounds of each class in `tokens`.
         tokens: int32, in ascending order within a class.
         outside: int32, ascending: the tokens that are not in the dominant class; empty if there is none.
+        places: int32, where each of `tokens` stands in `outside`; without a dominant class `tokens` itself.
     """
 
     token_class: Tensor
@@ -42,6 +43,7 @@ class ClassTable:
     start: Tensor
     tokens: Tensor
     outside: Tensor
+    places: Tensor
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Classes(_Tables):
         first: int64 [T], where a table begins in `start`.
         start: int64, the bounds of each table's classes in `tokens`, one table after the other.
         tokens: int32.
-        outside: int32, and outside_start: int64 [T + 1], bounds of each table's.
+        outside: int32, and outside_start: int64 [T + 1], bounds of each table's; places: int32, as many as `tokens`.
         table: int64 [K].
         row: int64 [K], the first of a canvas's L rows of logits.
         column: int64 [K + 1], bounds of each canvas's classes among all C.
@@ -68,6 +70,7 @@ class Classes(_Tables):
     tokens: Tensor
     outside: Tensor
     outside_start: Tensor
+    places: Tensor
     table: Tensor
     row: Tensor
     column: Tensor

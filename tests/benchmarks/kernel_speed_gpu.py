@@ -14,6 +14,7 @@ import torch
 from vocabularies import Tokens
 
 from dg_sglang.grammar import CanvasPosterior, TokenAutomaton
+from dg_sglang.grammar.step_posterior import StepPosterior
 
 CANVAS, BUDGET, HIDDEN = 256, 1024, 2816
 """HIDDEN: DiffusionGemma 26B's embedding width."""
@@ -51,36 +52,39 @@ def eager(logits: torch.Tensor, heat: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 def rows_table(logits: torch.Tensor, automaton: TokenAutomaton) -> dict[str, tuple[float, Callable[[], Any]]]:
     """Per line: bytes that have to be moved, and the call."""
-    from dg_sglang.kernels import cpu, gpu
+    from dg_sglang.kernels import cpu, gpu, join
 
     count, width = logits.shape
     heat = torch.full((count,), 0.8, device="cuda")
     uniform = torch.rand(count, dtype=torch.float64, device="cuda")
     scaled = torch.empty_like(logits)
     labels = automaton.labels()
-    classes = cpu.classes(torch.from_numpy(labels.token_class), labels.classes).to(gpu.DEVICE)
+    table, canvases = cpu.classes(torch.from_numpy(labels.token_class), labels.classes), count // CANVAS
+    classes = join.classes([table] * canvases, range(0, count, CANVAS), CANVAS).to(gpu.DEVICE)
     rows, sums = gpu.class_statistics(logits, heat, classes)
-    label = torch.full((count,), max(classes.dominant, 0), device="cuda")
-    tilt = torch.zeros(count, classes.count + 1, device="cuda")
+    label = (classes.column[:-1, None] + max(table.dominant, 0)).expand(-1, CANVAS)
+    tilt = torch.zeros(CANVAS, classes.count, device="cuda", dtype=torch.float64)
+    places, everyone = torch.arange(count, device="cuda"), range(canvases)
+    chosen = uniform.view(canvases, CANVAS)
     embedding = torch.randn(width, HIDDEN, device="cuda", dtype=torch.bfloat16)
-    read, listed = logits.nbytes, count * len(classes.tokens) * logits.element_size()
+    read, listed = logits.nbytes, count * len(table.tokens) * logits.element_size()
     compiled = torch.compile(eager)
     lines: dict[str, tuple[float, Callable[[], Any]]] = {
         "row statistics": (read, lambda: gpu.row_statistics(logits, heat)),
-        "  + draw": (read, lambda: gpu.draw_tokens(gpu.row_statistics(logits, heat), uniform)),
+        "  + draw": (read, lambda: gpu.draw_tokens(gpu.row_statistics(logits, heat), places, uniform)),
         "  + scaled logits written": (2 * read, lambda: gpu.row_statistics(logits, heat, scaled=scaled)),
         "  torch eager": (read, lambda: eager(logits, heat)),
         "  torch.compile": (read, lambda: compiled(logits, heat)),
         "row and class statistics": (read + listed, lambda: gpu.class_statistics(logits, heat, classes)),
-        "draw in the dominant class": (0, lambda: gpu.draw_in_classes(sums, label, uniform)),
+        "draw in the dominant class": (0, lambda: gpu.draw_in_classes(sums, label, chosen)),
         "best in the dominant class": (0, lambda: gpu.best_in_classes(sums, label)),
-        "tilted probabilities, bf16": (
-            read + 2 * logits.numel(),
-            lambda: gpu.tilted_probabilities(logits, heat, rows.log_norm, tilt, classes, out=scaled),
+        "tilted logits written": (
+            2 * read,
+            lambda: gpu.tilted_logits(logits, heat, tilt, classes, everyone, lowest=-1e4, floor=-3e4, out=scaled),
         ),
         "soft embedding": (
             read + embedding.nbytes,
-            lambda: gpu.soft_embedding(logits, heat, rows.log_norm, tilt, classes, embedding),
+            lambda: gpu.soft_embedding(logits, rows.log_norm, embedding),
         ),
         "  softmax and matmul": (
             read + embedding.nbytes,
@@ -98,24 +102,24 @@ def rows_table(logits: torch.Tensor, automaton: TokenAutomaton) -> dict[str, tup
 
 
 def grammar_table(logits: torch.Tensor, automaton: TokenAutomaton) -> dict[str, tuple[float, Callable[[], Any]]]:
-    """The work of one constrained canvas, piece by piece."""
-    posterior = CanvasPosterior(automaton, CANVAS, start=automaton.start, remaining=BUDGET - CANVAS)
-    generator = torch.Generator("cuda").manual_seed(0)
+    """The work of constrained canvases, piece by piece, all canvases in each call."""
+    canvases = {
+        row: CanvasPosterior(automaton, CANVAS, start=automaton.start, remaining=BUDGET - CANVAS)
+        for row in range(len(logits) // CANVAS)
+    }
+    batch, heat = logits.view(len(canvases), CANVAS, -1), torch.ones(len(canvases), CANVAS, device=logits.device)
+    generators = [torch.Generator(logits.device).manual_seed(row) for row in canvases]
 
-    def fresh(piece: Callable[[], Any]) -> Callable[[], Any]:
-        def run() -> None:
-            posterior._cache.clear()
-            piece()
+    def step() -> StepPosterior:
+        return StepPosterior(canvases, batch, heat)
 
-        return run
-
-    posterior.update(logits[:CANVAS])
+    read = step()
     return {
-        "class and set statistics": (0, lambda: posterior.update(logits[:CANVAS])),
-        "messages, log Z": (0, fresh(lambda: posterior.log_z)),
-        "messages + joint draw": (0, fresh(lambda: posterior.draw(generator))),
-        "joint mode": (0, fresh(posterior.mode)),
-        "messages + tilted entropies": (0, fresh(posterior.entropy)),
+        "class and set statistics": (0, step),
+        "  + messages, log Z": (0, lambda: step().log_z),
+        "joint draw": (0, lambda: read.draw(generators)),
+        "joint mode": (0, read.mode),
+        "class statistics … tilted entropies": (0, lambda: step().entropy(range(len(canvases)))),
     }
 
 
@@ -125,14 +129,12 @@ def measure_gpu(tokens: Tokens, automaton: TokenAutomaton, batches: Sequence[int
     print(f"\n{tokens.name} on {torch.cuda.get_device_name()}: a copy moves {top / 1e9:.2f} TB/s")
     for batch in batches:
         logits = torch.randn(batch * CANVAS, tokens.size, device="cuda") * 3
-        table = rows_table(logits, automaton)
-        if batch == batches[0]:
-            table |= grammar_table(logits, automaton)
-        print(f"{f'logits [{batch}, {CANVAS}, {tokens.size:,}]':<34}{'MiB':>9}{'ms':>9}{'of copy':>9}")
+        table = rows_table(logits, automaton) | grammar_table(logits, automaton)
+        print(f"{f'logits [{batch}, {CANVAS}, {tokens.size:,}]':<36}{'MiB':>9}{'ms':>9}{'of copy':>9}")
         for name, (moved, step) in table.items():
             spent = milliseconds(step, rounds)
             share = f"{moved / spent / top:.0%}" if moved else ""
-            print(f"{name:<34}{moved / 2**20:>9.0f}{spent:>9.3f}{share:>9}")
+            print(f"{name:<36}{moved / 2**20:>9.0f}{spent:>9.3f}{share:>9}")
         del logits, table
     if importlib.util.find_spec("flashinfer") is None:
         print("FlashInfer is not installed: pip install flashinfer-python")

@@ -42,7 +42,12 @@ def read_lines_or_dots(picture: Picture) -> Chart:
     for index in lines or range(len(looks)):
         if looks[index].problem:
             raise ChartError(f"it is no plain bar, line, scatter or pie chart: {looks[index].problem}")
-    series = {index: _line_points(picture, picture.colours[index].mask, scale) for index in lines}
+    places = {index: _places(picture, picture.colours[index].mask) for index in lines}
+    grid = next((one for one, regular in places.values() if regular), [])
+    series = {
+        index: _line_points(picture.colours[index].mask, scale, own if regular or not grid else grid)
+        for index, (own, regular) in places.items()
+    }
     kept = {index: points for index, points in series.items() if len(points) > 1}
     if not kept:
         raise ChartError("no line runs through the chart, and no bars or dots stand in it")
@@ -84,14 +89,26 @@ def _is_scatter(picture: Picture, clouds: Sequence[Sequence[object]]) -> bool:
     return all(len(cloud) >= 4 and share < 0.6 for cloud, share in zip(clouds, covered, strict=True))
 
 
-def _line_points(picture: Picture, mask: Mask, scale: Scale) -> list[Point]:
-    """A line's heights: at its markers; without any, at the categories, or at the numbers where it has its corners."""
-    line, across, marked = centre_line(mask), picture.bottom.scale, markers(mask)
+Place = tuple[str | float, float]
+"""What stands on the horizontal axis, and the column at which it does."""
+
+
+def _places(picture: Picture, mask: Mask) -> tuple[list[Place], bool]:
+    """Where to read a line, and whether that is a grid that other lines of the chart may have, too.
+
+    At the categories; at the numbers where it has its markers or, without any, its corners.
+    """
+    across = picture.bottom.scale
     if across is None:
-        places: list[tuple[str | float, float]] = [(label.text, label.x) for label in picture.bottom.labels]
-    else:
-        found = [x for x, _ in marked] or corners(line)
-        places = [(value, across.position(value)) for value in _regular(across, found, marked=bool(marked))]
+        return [(label.text, label.x) for label in picture.bottom.labels], True
+    marked = [x for x, _ in markers(mask)]
+    values, regular = _regular(across, marked or corners(centre_line(mask)), marked=bool(marked))
+    return [(value, across.position(value)) for value in values], regular
+
+
+def _line_points(mask: Mask, scale: Scale, places: Sequence[Place]) -> list[Point]:
+    """A line's heights at some places: those of its markers, where it has some there."""
+    line, marked = centre_line(mask), markers(mask)
     points = []
     for name, x in places:
         near = [y for place, y in marked if abs(place - x) < _NEAR]
@@ -101,8 +118,11 @@ def _line_points(picture: Picture, mask: Mask, scale: Scale) -> list[Point]:
     return points
 
 
-def _regular(scale: Scale, places: Sequence[float], *, marked: bool) -> list[float]:
-    """The values at a line's corners or markers; where they lie on a regular grid, on it, and all of it at corners."""
+def _regular(scale: Scale, places: Sequence[float], *, marked: bool) -> tuple[list[float], bool]:
+    """The values at a line's corners or markers, and whether they lie on a grid; if so, the values on it.
+
+    Corners lack where a line runs straight on: then the whole grid counts.
+    """
     values = sorted(scale.value(place) for place in places)
     step_of_labels = min(abs(one.value - other.value) for one, other in zip(scale.ticks, scale.ticks[1:], strict=False))
     pixel = abs(scale.value(1.0) - scale.value(0.0))
@@ -113,10 +133,9 @@ def _regular(scale: Scale, places: Sequence[float], *, marked: bool) -> list[flo
         near = [abs(value / step - round(value / step)) * step < _NEAR * pixel for value in values]
         if sum(near) >= (0.7 if step > _WIDE_STEP * pixel else 0.8) * len(near):  # a hidden part gives false corners
             numbers = range(round(values[0] / step), round(values[-1] / step) + 1)
-            return [
-                round(number * step, 10) for number in ({round(v / step): 0 for v in values} if marked else numbers)
-            ]
-    return values
+            steps = sorted({round(value / step) for value in values}) if marked else numbers
+            return [round(number * step, 10) for number in steps], True
+    return values, False
 
 
 def markers(mask: Mask) -> list[tuple[float, float]]:

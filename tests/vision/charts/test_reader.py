@@ -263,3 +263,14 @@ def test_slices_of_similar_colours_stay_apart() -> None:
     chart = read_chart(pixels, [text("one", 450, 250), text("two", 390, 330), text("rest", 160, 130)])
     shares = {point.x: point.y for point in chart.series[0].points}
     assert shares == pytest.approx({"one": 12.5, "two": 8.33, "rest": 79.17}, abs=0.7)
+
+
+def test_a_dashed_line_has_its_points_where_the_others_have_theirs() -> None:
+    pixels = canvas()
+    dashed = canvas()
+    cv2.polylines(dashed, [np.array([(100, 200), (200, 170), (300, 210), (400, 150), (500, 190)])], False, BLUE, 2)
+    columns = np.arange(600)[None, :, None] % 9 < 6
+    pixels[:] = np.where(columns, dashed, pixels)
+    cv2.polylines(pixels, [np.array([(100, 320), (200, 280), (300, 330), (400, 250), (500, 300)])], False, RED, 2)
+    chart = read_chart(pixels, axis_texts(["2010", "2012", "2014"], [100, 300, 500]))
+    assert [[point.x for point in series.points] for series in chart.series] == 2 * [[2010, 2011, 2012, 2013, 2014]]

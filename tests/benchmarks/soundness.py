@@ -15,6 +15,7 @@ import json
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,14 @@ import torch
 from suite import DATA, rows
 
 sys.path.append(str(Path(__file__).parents[1] / "support"))
-from random_canvases import random_answers
+from random_canvases import Drawn, random_answers
 from validity import Judge
 from vocabularies import VOCABULARIES, Tokens
 
 from dg_sglang.errors import GrammarError
-from dg_sglang.grammar import JsonSchema, TokenAutomaton, compile_constraint
+from dg_sglang.grammar import Grammar, JsonSchema, TokenAutomaton, compile_constraint
 
+ROUND = 200  # draws between two looks at whether an automaton is worn
 LONGEST = 400  # tokens of a shortest answer or a hint: longer ones cost time, and no new ground
 
 
@@ -47,9 +49,7 @@ def examine(row: dict[str, Any], tokens: Tokens, options: argparse.Namespace) ->
         return result | {"skipped": f"no validator: {str(error)[:100]}"}
     try:
         grammar = compile_constraint(JsonSchema(row["schema"], open=options.open))
-        automaton = TokenAutomaton(
-            grammar, tokens.vocabulary, end_token_ids=tokens.end_token_ids, pad_token_id=tokens.pad_token_id
-        )
+        automaton = automaton_of(grammar, tokens)
     except GrammarError as error:
         return result | {"skipped": f"{type(error).__name__}: {str(error)[:100]}"}
     if automaton.min_tokens(automaton.start) > LONGEST:
@@ -59,7 +59,7 @@ def examine(row: dict[str, Any], tokens: Tokens, options: argparse.Namespace) ->
         hint for text in texts if len(hint := tokens.tokenizer.encode(text, add_special_tokens=False).ids) <= LONGEST
     ]
     failures, disputed, distinct, unclosed = [], [], set(), 0
-    answers = random_answers(automaton, hints, options.draws, options.seed)
+    answers = in_rounds(grammar, tokens, hints, options)
     while True:
         try:
             drawn = next(answers)
@@ -85,6 +85,22 @@ def examine(row: dict[str, Any], tokens: Tokens, options: argparse.Namespace) ->
         "examples": (failures + disputed)[:3],
         "seconds": round(time.process_time() - begin, 2),
     }
+
+
+def automaton_of(grammar: Grammar, tokens: Tokens) -> TokenAutomaton:
+    """A fresh one."""
+    return TokenAutomaton(
+        grammar, tokens.vocabulary, end_token_ids=tokens.end_token_ids, pad_token_id=tokens.pad_token_id
+    )
+
+
+def in_rounds(grammar: Grammar, tokens: Tokens, hints: list[list[int]], options: argparse.Namespace) -> Iterator[Drawn]:
+    """Random answers; where an automaton is worn, the next round takes a fresh one, as an engine does."""
+    automaton = automaton_of(grammar, tokens)
+    for begin in range(0, options.draws, ROUND):
+        if automaton.is_worn:
+            automaton = automaton_of(grammar, tokens)
+        yield from random_answers(automaton, hints, min(ROUND, options.draws - begin), options.seed + begin)
 
 
 def report(results: list[dict[str, Any]]) -> bool:

@@ -24,7 +24,7 @@ async def read_pictures(original: Any, processor: Any, image_data: Any = None, *
     if not image_data:
         return await original(processor, image_data=image_data, **others)
     try:
-        if not _sees(processor.server_args.model_path):
+        if not _sees(processor.server_args.model_path) and not _warms_up(image_data):
             raise blind(processor.server_args.model_path)
         loading = [asyncio.to_thread(_load, item, f"image {number}") for number, item in enumerate(image_data, 1)]
         loaded = await asyncio.gather(*loading)
@@ -37,7 +37,7 @@ def _load(item: Any, name: str) -> Any:
     """One of a request's pictures, decoded; what a client has already made into pixels or embeddings stays."""
     from sglang.srt.utils.common import ImageData, get_image_bytes
 
-    source = item.url if isinstance(item, ImageData) else item
+    source = getattr(item, "url", item)
     if not isinstance(source, str | bytes):
         return item
     if isinstance(source, str) and source.startswith("file://"):
@@ -48,6 +48,13 @@ def _load(item: Any, name: str) -> Any:
         raise ImageError(f"{name} can't be fetched: {error}") from error
     picture = load_image(data, name)
     return replace(item, url=picture) if isinstance(item, ImageData) else picture
+
+
+def _warms_up(image_data: Any) -> bool:
+    """Whether it is the picture that upstream sends itself, to any model with a vision tower, before it is ready."""
+    from sglang.srt.entrypoints.http_server import MINIMUM_PNG_PICTURE_BASE64
+
+    return all(str(getattr(item, "url", item)).endswith(MINIMUM_PNG_PICTURE_BASE64) for item in image_data)
 
 
 @cache

@@ -174,3 +174,9 @@ def test_encoded_pictures_are_kept_in_as_much_memory_as_the_docs_say() -> None:
     from sglang.srt.environ import envs
 
     assert envs.SGLANG_VLM_CACHE_SIZE_MB.default == 100
+
+
+def test_the_picture_that_a_server_warms_up_with_is_known() -> None:
+    from sglang.srt.entrypoints import http_server
+
+    assert http_server._get_vlm_warmup_image_base64({}) == http_server.MINIMUM_PNG_PICTURE_BASE64

@@ -11,6 +11,7 @@ from dg_sglang.grammar.basic import Choice, JsonSchema, Regex
 from dg_sglang.grammar.constraint import Constraint
 from dg_sglang.grammar.outlines_types import constraint_of_term, is_outlines_term
 from dg_sglang.grammar.python_types import enumerated_texts, is_python_type
+from dg_sglang.grammar.regex_syntax import pattern_text
 
 
 def as_constraint(value: Any) -> Constraint:
@@ -30,7 +31,7 @@ def as_constraint(value: Any) -> Constraint:
     if is_outlines_term(value):
         return constraint_of_term(value)
     if isinstance(value, re.Pattern):
-        return Regex(value)
+        return Regex(pattern_text(value))
     if (texts := enumerated_texts(value)) is not None:
         return Choice(texts)
     is_own = isinstance(value, type) and issubclass(value, Constraint)

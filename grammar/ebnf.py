@@ -66,7 +66,8 @@ class Ebnf(Constraint):
             dialect = "lark" if _LARK.match(text) else "gbnf"
         if dialect not in _ROOTS:
             raise GrammarError(f"dialect must be one of {tuple(_ROOTS)} or None, not {shown(dialect)}")
-        root = _ROOTS[dialect] if checked_name("root", self.root) is None else self.root
+        given = checked_name("root", self.root)
+        root = _ROOTS[dialect] if given is None else given
         rules = parse_lark(text, root) if dialect == "lark" else parse_gbnf(text)
         if root not in rules:
             known = ", ".join(rules) or "none at all"

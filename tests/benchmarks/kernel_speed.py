@@ -187,9 +187,8 @@ def measure(tokens: Tokens, batch: int, rounds: int, memory: float) -> None:
         of_free = statistics.median(x / free for x, free in zip(added, spent["free"], strict=True))
         of_plain = f", {statistics.median(added) / plain:.2%} of the plain step" if plain else ""
         goal = " (goal 3%)" if name == "constrained" else ""
-        print(
-            f"the constraint adds, {name}: {statistics.median(added):.1f} ms, {of_free:.1%} of a free step{goal}{of_plain}"
-        )
+        spare = statistics.median(added)
+        print(f"the constraint adds, {name}: {spare:.1f} ms, {of_free:.1%} of a free step{goal}{of_plain}")
     if plain:
         faster = plain / statistics.median(spent["free"])
         share = (
@@ -215,6 +214,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--memory", type=float, help="GiB that logits and step may take; default: 9/10 of what is free")
     options = parser.parse_args()
+    if options.device == "cuda" and not torch.cuda.is_available():
+        sys.exit("--device cuda: torch finds no CUDA device here")
     for name in options.vocabulary:
         if options.device == "cuda":
             from kernel_speed_gpu import measure_gpu

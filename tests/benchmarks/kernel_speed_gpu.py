@@ -18,6 +18,8 @@ from dg_sglang.grammar.step_posterior import StepPosterior
 
 CANVAS, BUDGET, HIDDEN = 256, 1024, 2816
 """HIDDEN: DiffusionGemma 26B's embedding width."""
+EMBEDDING = torch.bfloat16
+NO_FLASHINFER = "FlashInfer is not installed, so its line is missing: pip install flashinfer-python"
 
 
 def milliseconds(step: Callable[[], Any], rounds: int) -> float:
@@ -54,19 +56,19 @@ def rows_table(logits: torch.Tensor, automaton: TokenAutomaton) -> dict[str, tup
     """Per line: bytes that have to be moved, and the call."""
     from dg_sglang.kernels import cpu, gpu, join
 
-    count, width = logits.shape
-    heat = torch.full((count,), 0.8, device="cuda")
-    uniform = torch.rand(count, dtype=torch.float64, device="cuda")
+    (count, width), device = logits.shape, logits.device
+    heat = torch.full((count,), 0.8, device=device)
+    uniform = torch.rand(count, dtype=torch.float64, device=device)
     scaled = torch.empty_like(logits)
     labels = automaton.labels()
     table, canvases = cpu.classes(torch.from_numpy(labels.token_class), labels.classes), count // CANVAS
-    classes = join.classes([table] * canvases, range(0, count, CANVAS), CANVAS).to(gpu.DEVICE)
+    classes = join.classes([table] * canvases, range(0, count, CANVAS), CANVAS).to(device)
     rows, sums = gpu.class_statistics(logits, heat, classes)
     label = (classes.column[:-1, None] + max(table.dominant, 0)).expand(-1, CANVAS)
-    tilt = torch.zeros(CANVAS, classes.count, device="cuda", dtype=torch.float64)
-    places, everyone = torch.arange(count, device="cuda"), range(canvases)
+    tilt = torch.zeros(CANVAS, classes.count, device=device, dtype=torch.float64)
+    places, everyone = torch.arange(count, device=device), range(canvases)
     chosen = uniform.view(canvases, CANVAS)
-    embedding = torch.randn(width, HIDDEN, device="cuda", dtype=torch.bfloat16)
+    embedding = torch.randn(width, HIDDEN, device=device, dtype=EMBEDDING)
     read, listed = logits.nbytes, count * len(table.tokens) * logits.element_size()
     compiled = torch.compile(eager)
     lines: dict[str, tuple[float, Callable[[], Any]]] = {
@@ -88,7 +90,7 @@ def rows_table(logits: torch.Tensor, automaton: TokenAutomaton) -> dict[str, tup
         ),
         "  softmax and matmul": (
             read + embedding.nbytes,
-            lambda: torch.softmax(logits.float() / heat[:, None], -1).bfloat16() @ embedding,
+            lambda: torch.softmax(logits.float() / heat[:, None], -1).to(EMBEDDING) @ embedding,
         ),
     }
     if importlib.util.find_spec("flashinfer") is not None:
@@ -137,4 +139,4 @@ def measure_gpu(tokens: Tokens, automaton: TokenAutomaton, batches: Sequence[int
             print(f"{name:<36}{moved / 2**20:>9.0f}{spent:>9.3f}{share:>9}")
         del logits, table
     if importlib.util.find_spec("flashinfer") is None:
-        print("FlashInfer is not installed: pip install flashinfer-python")
+        print(NO_FLASHINFER)

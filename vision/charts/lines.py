@@ -19,7 +19,8 @@ from dg_sglang.vision.grid import PixelBox
 _NEAR = 2.5  # pixels between a corner or marker and the value that it stands at
 _LEAST_STEP, _WIDE_STEP = 15, 40  # pixels between two values of a grid: finer ones fit by chance; hardly any does
 _LEAST_MARKERS = 3
-_BUBBLES = 2.5  # times the usual area, from which dots differ in size
+_BUBBLES = 2.5  # times the area of the smallest dot, from which dots differ in size
+_SPECK = 16  # pixels; smaller pieces are no dots of their own
 
 
 def read_lines_or_dots(picture: Picture) -> Chart:
@@ -73,8 +74,8 @@ def _bends(picture: Picture, mask: Mask) -> bool:
 def _sizes(masks: Sequence[Mask]) -> list[str]:
     """A warning where dots differ in size. Raises ChartError where some of these overlap."""
     found = [piece for mask in masks for piece in pieces(mask, least=6)[0]]
-    discs = [piece.area for piece in found if is_disc(piece)]
-    if not discs or max(discs) < _BUBBLES * float(np.median(discs)):
+    discs = [piece.area for piece in found if is_disc(piece) and piece.area > _SPECK]
+    if not discs or max(discs) < _BUBBLES * min(discs):
         return []
     if any(not is_disc(piece) and piece.area > 0.5 * min(discs) for piece in found):
         raise ChartError("the dots differ in size (bubbles), and some overlap or are cut: they can't be told apart")
@@ -173,8 +174,8 @@ def centre_line(mask: Mask) -> NDArray[np.float64]:
     return middle
 
 
-def height_at(line: NDArray[np.float64], x: float, reach: float = 2.0) -> float | None:
-    """The line's height at a column, interpolated over holes; None beyond its ends."""
+def height_at(line: NDArray[np.float64], x: float, reach: float = 6.0) -> float | None:
+    """The line's height at a column, interpolated over holes; None beyond its ends, where a dash may be missing."""
     known = np.flatnonzero(~np.isnan(line))
     if not len(known) or x < known[0] - reach or x > known[-1] + reach:
         return None
@@ -200,7 +201,7 @@ def dots(mask: Mask) -> list[tuple[float, float, PixelBox]]:
     size = typical**0.5
     points = []
     for piece in found:
-        if is_disc(piece) and piece.area > 0.1 * typical:
+        if is_disc(piece) and piece.area > _SPECK:
             points.append((piece.centre[0] + 0.5, piece.centre[1] + 0.5, _floats(piece.box)))
             continue
         if piece.area < 0.3 * typical:

@@ -16,6 +16,7 @@ _CLEAR = 90  # levels in lightness between a mark and its background; grids are 
 _RULE = 0.3  # share of a row or column of the plot that rules take at least
 _ACROSS = 0.3  # share of the plot's columns that a line takes at least
 _LEAST_DOTS = 4
+_EDGE = 7  # pixels around a mark's pixel that its smooth edge may take
 
 
 def find_strokes(
@@ -34,8 +35,8 @@ def find_strokes(
     lightness = lab[..., 0]
     paper = common(pixels[area].astype(np.int16)) @ np.array([0.299, 0.587, 0.114])
     drawn = area & (chroma < CHROMATIC) & (np.abs(lightness - paper) > _CLEAR)
-    for colour in colours:
-        drawn &= ~colour.mask
+    for colour in colours:  # with their edges, whose blended pixels may be grey
+        drawn &= cv2.dilate(colour.mask.astype(np.uint8), np.ones((_EDGE, _EDGE), np.uint8)) == 0
     for text in texts:
         x0, y0, x1, y1 = (max(0, round(edge)) for edge in text.box)
         drawn[y0 : y1 + 1, x0 : x1 + 1] = False

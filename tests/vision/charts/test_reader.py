@@ -274,3 +274,11 @@ def test_a_dashed_line_has_its_points_where_the_others_have_theirs() -> None:
     cv2.polylines(pixels, [np.array([(100, 320), (200, 280), (300, 330), (400, 250), (500, 300)])], False, RED, 2)
     chart = read_chart(pixels, axis_texts(["2010", "2012", "2014"], [100, 300, 500]))
     assert [[point.x for point in series.points] for series in chart.series] == 2 * [[2010, 2011, 2012, 2013, 2014]]
+
+
+def test_the_smooth_edges_of_a_line_on_black_are_no_grey_line() -> None:
+    pixels = np.zeros((400, 600, 3), np.uint8)
+    places = [(100, 320), (200, 200), (300, 260), (400, 80), (500, 140)]
+    cv2.polylines(pixels, [np.array(places)], False, (141, 211, 199), 3, cv2.LINE_AA)
+    (series,) = read_chart(pixels, axis_texts(["2010", "2012", "2014"], [100, 300, 500])).series
+    assert [point.x for point in series.points] == [2010, 2011, 2012, 2013, 2014]

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from dg_sglang.errors import GrammarError
 from dg_sglang.grammar.expansion import FINISHED, Expansion, Labels, with_ends
 from dg_sglang.grammar.token_edges import TokenEdges
-from dg_sglang.kernels import automaton as kernels
-from dg_sglang.kernels import beam
+from dg_sglang.kernels import beam, layout
 
 
 class Beam:
@@ -78,7 +77,7 @@ class Beam:
         number[order] = np.arange(len(order))
         accepting = nodes["nullable"][order]
         distance = self.min_tokens(order).astype(np.int32)
-        known = kernels.edges_within(self.edges.pools, number, order)
+        known = layout.edges_within(self.edges.pools, number, order)
         known = known[known[:, 2] < self.labels.end_set]
         tables = with_ends(known, accepting, self.labels)
         number[FINISHED] = len(order)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dg_sglang.errors import GrammarTooLargeError, InvalidSchemaError
 from dg_sglang.grammar.expression import Automaton, Expression, Expressions
-from dg_sglang.kernels import derivatives
-from dg_sglang.kernels.derivatives import Arena
+from dg_sglang.kernels import arena, derivatives, expressions
+from dg_sglang.kernels.arena import Arena
 
 MAX_STATES = 400_000
 """The most states whose moves are computed."""
@@ -20,17 +20,17 @@ _MAX_PARTS = 1 << 17
 """The most parts of one expression: as nested counters, which count in many ways at once, have them."""
 
 _KINDS = {
-    "nothing": derivatives.VOID,
-    "empty": derivatives.VOID,
-    "literal": derivatives.LITERAL,
-    "bytes": derivatives.BYTES,
-    "concat": derivatives.CONCAT,
-    "union": derivatives.UNION,
-    "intersection": derivatives.INTERSECTION,
-    "complement": derivatives.COMPLEMENT,
-    "repeat": derivatives.REPEAT,
-    "reference": derivatives.REFERENCE,
-    "automaton": derivatives.AUTOMATON,
+    "nothing": arena.VOID,
+    "empty": arena.VOID,
+    "literal": arena.LITERAL,
+    "bytes": arena.BYTES,
+    "concat": arena.CONCAT,
+    "union": arena.UNION,
+    "intersection": arena.INTERSECTION,
+    "complement": arena.COMPLEMENT,
+    "repeat": arena.REPEAT,
+    "reference": arena.REFERENCE,
+    "automaton": arena.AUTOMATON,
 }
 
 
@@ -50,9 +50,9 @@ class ByteAutomaton:
         self.counted = sum(low if high is None else high for low, high in bounds)
         listing = _Listing(table, nodes)
         self.arena = _new_arena(listing)
-        self.call(derivatives.begin)
+        self.call(expressions.begin)
         numbers = np.zeros(len(nodes), np.int64)
-        self.call(derivatives.load, *listing.arrays(), numbers)
+        self.call(expressions.load, *listing.arrays(), numbers)
         for reference, target in listing.targets():
             self.arena.nodes["second"][numbers[reference]] = numbers[target]
         self.loaded = numbers
@@ -71,9 +71,9 @@ class ByteAutomaton:
     def attempt(self, kernel: Callable[..., Any], *arguments: Any) -> tuple[Any, bool]:
         """As `call`, but once: False where it has to be tried again because the arena was too small."""
         result = kernel(self.arena, *arguments)
-        problem = self.arena.count[derivatives.PROBLEM]
-        self.arena.count[derivatives.PROBLEM] = 0
-        if problem == derivatives.LEFT_RECURSION:
+        problem = self.arena.count[arena.PROBLEM]
+        self.arena.count[arena.PROBLEM] = 0
+        if problem == arena.LEFT_RECURSION:
             raise InvalidSchemaError("a rule leads back to itself without reading a character (left recursion)")
         if problem:
             self._grow()
@@ -90,29 +90,29 @@ class ByteAutomaton:
     @property
     def states(self) -> int:
         """How many states have been walked."""
-        return int(self.arena.count[derivatives.ROWS])
+        return int(self.arena.count[arena.ROWS])
 
     def _grow(self) -> None:
-        arena, (nodes, members, masks, rows) = self.arena, self.arena.count[: derivatives.PROBLEM].tolist()
+        now, (nodes, members, masks, rows) = self.arena, self.arena.count[: arena.PROBLEM].tolist()
         if rows >= MAX_STATES:
             raise _too_large(f"{MAX_STATES:,} states")
         changed: dict[str, NDArray[Any]] = {}
-        if 2 * nodes > len(arena.nodes):
-            changed["nodes"] = _doubled(arena.nodes, nodes)
-            changed["slots"] = np.full(2 * len(arena.slots), -1, np.int32)
-            derivatives.rehash(changed["slots"], changed["nodes"], nodes)
-        if 2 * members > len(arena.members):
-            changed["members"] = _doubled(arena.members, members)
-        if 2 * masks > len(arena.masks):
-            changed["masks"] = _doubled(arena.masks, masks)
-        if 2 * rows > len(arena.rows):
-            changed["rows"] = _doubled(arena.rows, rows)[:MAX_STATES]
+        if 2 * nodes > len(now.nodes):
+            changed["nodes"] = _doubled(now.nodes, nodes)
+            changed["slots"] = np.full(2 * len(now.slots), -1, np.int32)
+            arena.rehash(changed["slots"], changed["nodes"], nodes)
+        if 2 * members > len(now.members):
+            changed["members"] = _doubled(now.members, members)
+        if 2 * masks > len(now.masks):
+            changed["masks"] = _doubled(now.masks, masks)
+        if 2 * rows > len(now.rows):
+            changed["rows"] = _doubled(now.rows, rows)[:MAX_STATES]
         if not changed:  # one expression has very many parts
-            if arena.scratch.shape[1] >= _MAX_PARTS:
+            if now.scratch.shape[1] >= _MAX_PARTS:
                 raise _too_large(f"{_MAX_PARTS:,} parts of one state")
-            changed["members"] = _doubled(arena.members, members)
-            changed["scratch"] = np.zeros((len(arena.scratch), 2 * arena.scratch.shape[1]), np.int64)
-        self.arena = arena._replace(**changed)
+            changed["members"] = _doubled(now.members, members)
+            changed["scratch"] = np.zeros((len(now.scratch), 2 * now.scratch.shape[1]), np.int64)
+        self.arena = now._replace(**changed)
 
 
 def _too_large(what: str) -> GrammarTooLargeError:
@@ -162,7 +162,7 @@ class _Listing:
         return int(kind == "empty"), 0, 0
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """The arguments of `derivatives.load`."""
+        """The arguments of `expressions.load`."""
         return (
             np.array([_KINDS[node.kind] for node in self.nodes], np.int64),
             np.array(self.fields, np.int64).reshape(-1, 3),
@@ -184,11 +184,11 @@ def _new_arena(listing: _Listing) -> Arena:
     _, example = np.unique(byte_class, return_index=True)
     classes = np.zeros((2, 256), np.int64)
     classes[0], classes[1, : len(example)] = byte_class, example
-    text = np.zeros(len(listing.text), derivatives.LETTER)
+    text = np.zeros(len(listing.text), arena.LETTER)
     text["byte"] = np.frombuffer(bytes(listing.text), np.uint8)
-    derivatives.hash_text(text, np.array([*listing.text_start[1:], len(text)], np.int64))
+    arena.hash_text(text, np.array([*listing.text_start[1:], len(text)], np.int64))
     return Arena(
-        nodes=np.zeros(capacity, derivatives.NODE),
+        nodes=np.zeros(capacity, arena.NODE),
         slots=np.full(4 * capacity, -1, np.int32),
         members=np.zeros(max(capacity, 2 * len(listing.parts)), np.int64),
         masks=np.zeros((max(256, 2 * len(listing.masks)), 4), np.uint64),
@@ -197,7 +197,7 @@ def _new_arena(listing: _Listing) -> Arena:
         moves=moves,
         classes=classes,
         rows=np.zeros((capacity, len(example)), np.int32),
-        count=np.zeros(derivatives.PROBLEM + 1, np.int64),
+        count=np.zeros(arena.PROBLEM + 1, np.int64),
         scratch=np.zeros((3, capacity), np.int64),
     )
 

@@ -12,8 +12,8 @@ from dg_sglang.errors import GrammarTooLargeError
 from dg_sglang.grammar.byte_automaton import MAX_STATES, ByteAutomaton
 from dg_sglang.grammar.vocabulary import Vocabulary
 from dg_sglang.kernels import shortest
-from dg_sglang.kernels.automaton import distances
-from dg_sglang.kernels.derivatives import Arena
+from dg_sglang.kernels.arena import Arena
+from dg_sglang.kernels.layout import distances
 from dg_sglang.kernels.shortest import FAR
 
 

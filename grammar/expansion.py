@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dg_sglang.grammar.token_edges import TokenEdges
-from dg_sglang.kernels import automaton as kernels
+from dg_sglang.kernels.token_classes import classify
 
 FINISHED = 0
 """The state after the end token. (Among bytes, state 0 is where no member goes on.)"""
@@ -46,9 +46,7 @@ def label(edges: TokenEdges, sets: NDArray[np.int64], end: Sequence[int], tail: 
     """Classes for some sets of `edges`, and for the end and tail tokens after them."""
     extra, bounds = np.array([*end, *tail], np.int32), np.array([0, len(end), len(end) + len(tail)], np.int64)
     hashes = np.random.default_rng(_HASH_SEED).integers(1, 2**63, len(sets) + 2, np.uint64)
-    token_class, classes, members, start = kernels.classify(
-        edges.pools, sets, extra, bounds, hashes, len(edges.vocabulary)
-    )
+    token_class, classes, members, start = classify(edges.pools, sets, extra, bounds, hashes, len(edges.vocabulary))
     kind = np.int16 if classes < 2**15 else np.int32
     return Labels(token_class.astype(kind), classes, start, members.astype(kind), len(sets), len(sets) + 1)
 

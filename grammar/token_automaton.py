@@ -17,12 +17,15 @@ from dg_sglang.grammar.constraint import Grammar
 from dg_sglang.grammar.expansion import FINISHED, Expansion, Labels, label, with_ends
 from dg_sglang.grammar.token_edges import TokenEdges
 from dg_sglang.grammar.vocabulary import Vocabulary
-from dg_sglang.kernels import automaton as kernels
-from dg_sglang.kernels import derivatives
+from dg_sglang.kernels import layout, token_edges
+from dg_sglang.kernels.arena import NOTHING
 from dg_sglang.kernels.shortest import FAR
 
 MAX_WHOLE = 32_768
 """An automaton with more states than this is never laid out as a whole; nor is one with four times as many edges."""
+
+MAX_STEPS = 4_000_000
+"""Nor one whose states take more visits of bundles (see kernels.fold) than this to find: about a second."""
 
 MAX_COUNTED = 4_000
 """Nor is one whose counters together count further than this."""
@@ -141,7 +144,7 @@ class TokenAutomaton:
             return None
         with self._lock:
             after = self._bytes.after(state, data)
-        return after if after != derivatives.NOTHING and self.min_tokens(after) < FAR else None
+        return after if after != NOTHING and self.min_tokens(after) < FAR else None
 
     def _min_tokens(self, states: NDArray[np.int64]) -> NDArray[np.int64]:
         if self._closings is None:
@@ -167,7 +170,7 @@ class TokenAutomaton:
     @property
     def edges(self) -> int:
         """How many edges, likewise."""
-        return len(self.whole.source) if self.whole is not None else int(self._edges.pools.count[kernels.EDGES])
+        return len(self.whole.source) if self.whole is not None else int(self._edges.pools.count[token_edges.EDGES])
 
     @property
     def table_bytes(self) -> int:
@@ -194,7 +197,7 @@ class TokenAutomaton:
     def labels(self) -> Labels:
         """Classes for all token sets found so far, numbered as they were found."""
         with self._lock:
-            known = int(self._edges.pools.count[kernels.SETS])
+            known = int(self._edges.pools.count[token_edges.SETS])
             if self._labels is None or self._labels[0] != known:
                 self._labels = known, label(self._edges, np.arange(known), self._end, self._tail)
             return self._labels[1]
@@ -222,33 +225,34 @@ class TokenAutomaton:
             progress[0] = 0
         number = np.full(len(self._bytes.arena.nodes), -1, np.int32)
         number[first] = 0
-        done = False
+        most_steps, done = self._edges.steps + MAX_STEPS, False
         while not done:
             if len(number) < len(self._bytes.arena.nodes):
                 number = np.append(number, np.full(len(self._bytes.arena.nodes) - len(number), -1, np.int32))
             done = self._edges.call(
-                kernels.closure,
+                layout.closure,
                 number,
                 order,
                 level,
                 progress,
                 len(order) if depth is None else depth,
                 4 * MAX_WHOLE,
+                most_steps,
             )
         found, followed, _ = progress.tolist()
         order, level = order[:found], level[:found]
         if followed < found and (depth is None or level[followed] < depth):
             return None
-        edges = kernels.edges_within(self._edges.pools, number, order)
+        edges = layout.edges_within(self._edges.pools, number, order)
         accepting = self._bytes.arena.nodes["nullable"][order]
         if depth is None:
-            distance = kernels.distances(
+            distance = layout.distances(
                 edges[:, 0].astype(np.int32), edges[:, 1].astype(np.int32), accepting, np.int32(FAR)
             )
         else:
             distance = self._min_tokens(order).astype(np.int32)
         edges = edges[(distance[edges[:, 0]] < FAR) & (distance[edges[:, 1]] < FAR)]
-        sets = kernels.renumber(edges[:, 2], int(self._edges.pools.count[kernels.SETS]))
+        sets = layout.renumber(edges[:, 2], int(self._edges.pools.count[token_edges.SETS]))
         labels = label(self._edges, sets, self._end, self._tail)
         return Expansion(
             np.append(order, FINISHED),

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from dg_sglang.errors import GrammarTooLargeError
 from dg_sglang.grammar.byte_automaton import ByteAutomaton
 from dg_sglang.grammar.vocabulary import Vocabulary
-from dg_sglang.kernels import automaton as kernels
-from dg_sglang.kernels import derivatives
-from dg_sglang.kernels.automaton import Pools
+from dg_sglang.kernels import arena, loops
+from dg_sglang.kernels import token_edges as kernels
+from dg_sglang.kernels.fold import FULL as FOLD_FULL
+from dg_sglang.kernels.token_edges import Pools
 
 MAX_EDGES = 32_000_000
 """The most edges, and the most tokens in their sets, that are kept."""
@@ -22,7 +23,7 @@ MAX_EDGES = 32_000_000
 
 @dataclass(frozen=True)
 class Loop:
-    """How tokens move within a loop (see kernels.automaton), in terms that any grammar understands.
+    """How tokens move within a loop (see kernels.loops), in terms that any grammar understands.
 
     Per edge: rests, a position in `texts` (−1: nothing is left); rounds; keys of the sets, whose tokens are
     tokens[bounds[i] : bounds[i + 1]].
@@ -44,9 +45,10 @@ class TokenEdges:
     def __init__(self, automaton: ByteAutomaton, vocabulary: Vocabulary) -> None:
         self.automaton = automaton
         self.vocabulary = vocabulary
+        self.fold = vocabulary.fold
         nodes = len(automaton.arena.nodes)
         self.pools = Pools(
-            states=_states(nodes),
+            states=_unknown(nodes),
             edges=np.zeros((4 * nodes, 2), np.int64),
             sets=np.zeros(512, kernels.SET),
             set_slots=np.full(4096, -1, np.int32),
@@ -63,21 +65,26 @@ class TokenEdges:
         self._loops = 0
 
     def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
-        """What `kernel(arena, trie, pools, *arguments)` returns once there is room enough, and all loops are known."""
-        while True:
-            count = self.pools.count
-            result = self.automaton.call(kernel, self.vocabulary.trie, self.pools, *arguments)
-            trouble, count[kernels.TROUBLE] = count[kernels.TROUBLE], 0
-            if not trouble:
-                return result
-            if trouble == kernels.UNKNOWN_LOOP:
-                self._learn(int(count[kernels.LOOP]))
-            else:
-                self._grow()
+        """What `kernel(arena, trie, fold, pools, *arguments)` returns once there is room and all loops are known."""
+        count = self.pools.count
+        with self.fold.lock:
+            while True:
+                result, done = self.automaton.attempt(
+                    kernel, self.vocabulary.trie, self.fold.pools, self.pools, *arguments
+                )
+                trouble, count[kernels.TROUBLE] = count[kernels.TROUBLE], 0
+                if self.fold.pools.count[FOLD_FULL]:
+                    self.fold.make_room()
+                elif trouble == kernels.UNKNOWN_LOOP:
+                    self._learn(int(count[kernels.LOOP]))
+                elif trouble:
+                    self._grow()
+                elif done:
+                    return result
 
     def discover(self, states: NDArray[np.int64]) -> None:
         """Find the edges of some states."""
-        self.call(kernels.discover_all, states)
+        self.call(loops.discover_all, states)
 
     def of(self, state: int) -> NDArray[np.int64]:
         """int64 [edges, 2]: target and set of each edge of a state."""
@@ -92,6 +99,11 @@ class TokenEdges:
         found: NDArray[np.int32] = self.pools.set_tokens[one["start"] : one["start"] + one["size"]]
         return found
 
+    @property
+    def steps(self) -> int:
+        """How many bundles were visited so far."""
+        return int(self.pools.count[kernels.STEPS])
+
     def _grow(self) -> None:
         pools, count = self.pools, self.pools.count
         changed: dict[str, NDArray[Any]] = {}
@@ -102,7 +114,7 @@ class TokenEdges:
             )
         nodes = len(self.automaton.arena.nodes)
         if nodes > len(pools.states):
-            changed["states"] = _states(nodes)
+            changed["states"] = _unknown(nodes)
             changed["states"][: len(pools.states)] = pools.states
         if 2 * (count[kernels.EDGES] + coming) > len(pools.edges):
             changed["edges"] = _doubled(pools.edges)
@@ -122,115 +134,91 @@ class TokenEdges:
 
     def _learn(self, canonical: int) -> None:
         """Find out how tokens move within a loop, or take it from the vocabulary."""
-        node = self.automaton.arena.nodes[canonical]
-        known, key = self.vocabulary.loops, int(node["signature"])
-        if not node["portable"] or key not in known:
-            loop = self._explore(canonical)
-            if not node["portable"]:
-                self._enter(canonical, loop)
-                return
-            known[key] = loop
-        self._enter(canonical, known[key])
-
-    def _loop_parts(self, canonical: int) -> tuple[int, int]:
-        """(prefix or −1, part) of a canonical loop."""
         nodes = self.automaton.arena.nodes
-        if nodes[canonical]["kind"] == derivatives.CONCAT:
-            return int(nodes[canonical]["first"]), int(nodes[nodes[canonical]["second"]]["first"])
-        return -1, int(nodes[canonical]["first"])
+        key, shared = int(nodes[canonical]["signature"]), bool(nodes[canonical]["portable"])
+        if shared and (known := self.fold.loops.get(key)) is not None:
+            self._recall(canonical, known)
+            return
+        found, edges, exits = self.call(loops.explore, np.int64(canonical))
+        if not found:
+            self._states(canonical)["loop"] = -2
+            return
+        self._enter(canonical, edges, exits)
+        if shared:
+            self.fold.keep(key, self._portable(canonical, edges, exits))
 
-    def _explore(self, canonical: int) -> Loop | None:
-        """Walk a loop; None if its rounds can't be told apart."""
-        self.pools.states[canonical]["loop"] = -2  # walk it as any other state
-        edges = self.of(canonical).copy()
-        _prefix, part = self._loop_parts(canonical)
-        rests: list[int] = []
-        rounds: list[int] = []
-        texts: dict[int, tuple[bool, bytes]] = {}
-        for target, number in edges.tolist():
-            split = self._rest(target, part)
-            if split is None:
-                return None
-            rest, begun = split
-            if rest != derivatives.EMPTY and rest not in texts:
-                texts[rest] = self._text(canonical, part, int(self.tokens(number)[0]))
-            rests.append(-1 if rest == derivatives.EMPTY else list(texts).index(rest))
-            rounds.append(begun)
-        sets = [self.tokens(number) for number in edges[:, 1].tolist()]
+    def _portable(self, canonical: int, edges: NDArray[np.int64], exits: NDArray[np.int64]) -> Loop:
+        """A loop in terms that any grammar understands."""
+        sets = [self.tokens(number) for number in edges[:, 2].tolist()]
+        first = {int(edge[0]): int(tokens[0]) for edge, tokens in zip(edges, sets, strict=True)}
+        first.pop(int(arena.EMPTY), None)
+        place = {rest: index for index, rest in enumerate(first)} | {int(arena.EMPTY): -1}
+        _, part = self._loop_parts(canonical)
         return Loop(
-            rests,
-            rounds,
-            list(texts.values()),
+            [place[rest] for rest in edges[:, 0].tolist()],
+            edges[:, 1].tolist(),
+            [self._text(canonical, part, token) for token in first.values()],
             np.concatenate([*sets, np.zeros(0, np.int32)]),
             np.cumsum([0, *map(len, sets)]),
-            self.pools.sets["key"][edges[:, 1]],
-            self.call(kernels.loop_exits, canonical),
+            self.pools.sets["key"][edges[:, 2]],
+            exits,
         )
 
-    def _rest(self, target: int, part: int) -> tuple[int, int] | None:
-        """(what is left of a round or the prefix, rounds begun) of a state within a canonical loop."""
-        nodes, left = self.automaton.arena.nodes, []
-        while nodes[target]["kind"] == derivatives.CONCAT:
-            left.append(int(nodes[target]["first"]))
-            target = int(nodes[target]["second"])
-        rest = int(derivatives.EMPTY)
-        for head in reversed(left):
-            rest = int(self.automaton.call(derivatives.concat, np.int64(head), np.int64(rest)))
-        one = self.automaton.arena.nodes[target]
-        if one["kind"] != derivatives.REPEAT or one["first"] != part or one["second"] != 0 or one["third"] < 0:
-            return None
-        if left and self.automaton.accepting(rest):
-            return None
-        return rest, int(kernels.MANY - one["third"])
+    def _loop_parts(self, canonical: int) -> tuple[int, int]:
+        """(prefix or EMPTY, part) of a canonical loop."""
+        prefix, loop, _ = self.automaton.call(loops.split, np.int64(canonical), np.int64(-1))
+        return int(prefix), int(self.automaton.arena.nodes[loop]["first"])
 
     def _text(self, canonical: int, part: int, token: int) -> tuple[bool, bytes]:
         """What a token reads since it last completed a round, and whether that is of the prefix."""
         data = self.vocabulary.tokens[token] or b""
         state, begin, nodes = canonical, -1, self.automaton.arena.nodes
         for index in range(len(data) + 1):
-            if nodes[state]["kind"] == derivatives.REPEAT and nodes[state]["first"] == part:
+            if nodes[state]["kind"] == arena.REPEAT and nodes[state]["first"] == part:
                 begin = index
             if index < len(data):
                 state = self.automaton.after(state, data[index : index + 1])
         return begin < 0, data[max(begin, 0) :]
 
-    def _enter(self, canonical: int, loop: Loop | None) -> None:
-        """Make a loop known under its canonical state."""
-        if loop is None:
-            self.pools.states[canonical]["loop"] = -2
-            return
+    def _recall(self, canonical: int, loop: Loop) -> None:
+        """Make a loop known that another grammar has met."""
         prefix, part = self._loop_parts(canonical)
         rests = [self.automaton.after(prefix if whole else part, text) for whole, text in loop.texts]
+        edges = np.empty((len(loop.keys), 3), np.int64)
+        edges[:, 0] = np.array([*rests, arena.EMPTY], np.int64)[loop.rests]
+        edges[:, 1] = loop.rounds
         numbers = np.zeros(len(loop.keys), np.int64)
         self.call(_add_sets, loop.tokens, loop.bounds, loop.keys, numbers)
+        edges[:, 2] = numbers
+        self._enter(canonical, edges, loop.exits)
+
+    def _enter(self, canonical: int, edges: NDArray[np.int64], exits: NDArray[np.int64]) -> None:
+        """Make a loop known under its canonical state."""
         pools = self.pools
-        edges = np.array(
-            [
-                (rests[rest] if rest >= 0 else derivatives.EMPTY, rounds, number)
-                for rest, rounds, number in zip(loop.rests, loop.rounds, numbers.tolist(), strict=True)
-            ],
-            np.int64,
-        ).reshape(-1, 3)
         if self._loops == len(pools.loops):
             pools = pools._replace(loops=_doubled(pools.loops))
-        pools.loops[self._loops] = len(pools.loop_edges), len(edges), len(pools.loop_exits), len(loop.exits)
+        pools.loops[self._loops] = len(pools.loop_edges), len(edges), len(pools.loop_exits), len(exits)
         self.pools = pools._replace(
             loop_edges=np.concatenate([pools.loop_edges, edges]),
-            loop_exits=np.concatenate([pools.loop_exits, loop.exits]),
+            loop_exits=np.concatenate([pools.loop_exits, exits]),
         )
-        if canonical >= len(self.pools.states):
-            self._grow()
-        self.pools.states[canonical]["loop"] = self._loops
+        self._states(canonical)["loop"] = self._loops
         self._loops += 1
 
+    def _states(self, state: int) -> Any:
+        """What is known of a state."""
+        if state >= len(self.pools.states):
+            self._grow()
+        return self.pools.states[state]
 
-def _add_sets(arena: Any, trie: Any, pools: Pools, *arguments: Any) -> Any:
+
+def _add_sets(arena: Any, trie: Any, fold: Any, pools: Pools, *arguments: Any) -> Any:
     return kernels.add_sets(pools, *arguments)
 
 
-def _states(nodes: int) -> NDArray[Any]:
+def _unknown(nodes: int) -> NDArray[Any]:
     states = np.zeros(nodes, kernels.STATE)
-    states["edges"] = states["loop"] = -1
+    states["edges"] = states["loop"] = states["partition"] = -1
     return states
 
 

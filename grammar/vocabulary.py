@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dg_sglang.errors import CheckpointError
+from dg_sglang.grammar.fold import SharedFold
 
 if TYPE_CHECKING:
-    from dg_sglang.grammar.token_edges import Loop
-    from dg_sglang.kernels.automaton import Trie
+    from dg_sglang.kernels.trie import Trie
 
 _BYTE_FALLBACK = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _HASH_SEED = 0x5EED
@@ -28,9 +28,6 @@ class Vocabulary:
     Args:
         tokens: bytes per id, or None for an id that may never appear inside a constrained text.
         size: the width of the model's logits, at least len(tokens).
-
-    Attributes:
-        loops: how tokens move within the loops that grammars have in common; filled by `TokenEdges`.
     """
 
     def __init__(self, tokens: Sequence[bytes | None], size: int | None = None) -> None:
@@ -38,7 +35,7 @@ class Vocabulary:
         if self.size < len(tokens):
             raise CheckpointError(f"the tokenizer has {len(tokens)} tokens, the model only {self.size}")
         self.tokens = [*tokens, *[None] * (self.size - len(tokens))]
-        self.loops: dict[int, Loop | None] = {}
+        self._fold = SharedFold()
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any, size: int | None = None) -> Vocabulary:
@@ -72,10 +69,17 @@ class Vocabulary:
     def __len__(self) -> int:
         return self.size
 
+    @property
+    def fold(self) -> SharedFold:
+        """What token automata have found out about the trie, for the next one to use."""
+        if self._fold.is_full:
+            self._fold = SharedFold()
+        return self._fold
+
     @cached_property
     def trie(self) -> Trie:
         """Built once, on first use."""
-        from dg_sglang.kernels.automaton import Trie, build_trie
+        from dg_sglang.kernels.trie import Trie, build_trie
 
         order = sorted((data, number) for number, data in enumerate(self.tokens) if data)
         text = np.frombuffer(b"".join(data for data, _ in order), np.uint8)

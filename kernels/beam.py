@@ -5,18 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from dg_sglang.kernels.automaton import LOCAL, SERIAL, TROUBLE, _edge_to
+from dg_sglang.kernels.token_edges import LOCAL, TROUBLE, begin_walk, edge_to
 
 
 @njit(cache=True)
-def step(m, trie, t, states, mass, weight, end_set, only_end, vocabulary):
+def step(m, trie, f, t, states, mass, weight, end_set, only_end, vocabulary):
     """Where the token edges of `states` lead: int64 states and float64 log masses, the sums over all ways.
 
     mass: float64, of the states; weight: float64 [end_set + 2], log probabilities of the sets. Sets that are newer than
     these count as uniform. State 0 is the finished one. only_end: no token but an end token may follow.
     """
-    t.count[SERIAL] += 1
-    t.count[LOCAL] = 0
+    begin_walk(t)
     capacity = 2
     for state in states:
         capacity += max(t.states[state].edges, 0)
@@ -45,7 +44,7 @@ def step(m, trie, t, states, mass, weight, end_set, only_end, vocabulary):
 
 @njit(cache=True)
 def _add(t, reached, target, value):
-    index = _edge_to(t, np.int64(target))
+    index = edge_to(t, np.int64(target))
     top = reached[index]
     if value > top:
         reached[index] = value + np.log1p(np.exp(top - value))

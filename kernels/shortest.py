@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from dg_sglang.kernels.derivatives import (
+from dg_sglang.kernels.arena import (
     AUTOMATON,
     BYTES,
     COMPLEMENT,
@@ -22,8 +22,9 @@ from dg_sglang.kernels.derivatives import (
     REFERENCE,
     REPEAT,
     UNION,
-    fill,
 )
+from dg_sglang.kernels.derivatives import fill
+from dg_sglang.kernels.trie import child
 
 FAR = np.int64(2**30)
 """The distance of a state from which nothing ends."""
@@ -197,7 +198,7 @@ def fewest_tokens(m, trie, closing, spelt, inner, start):
         while not m.nodes[after].nullable:
             if closing[after].byte < 0 and not _step(m, closing, spelt, inner, after):
                 return np.int64(-1)
-            node = _child(trie, node, closing[after].byte)
+            node = child(trie, node, closing[after].byte)
             if node < 0:
                 break
             after = closing[after].next
@@ -205,18 +206,6 @@ def fewest_tokens(m, trie, closing, spelt, inner, start):
                 best = min(best, closing[after].tokens + 1)
         closing[state].tokens = best
     return closing[start].tokens
-
-
-@njit(cache=True)
-def _child(trie, node, byte):
-    low, high = np.int64(trie.child_start[node]), np.int64(trie.child_start[node + 1])
-    while low < high:
-        middle = (low + high) // 2
-        if trie.byte[middle] < byte:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < trie.child_start[node + 1] and trie.byte[low] == byte else np.int64(-1)
 
 
 @njit(cache=True)

@@ -7,7 +7,7 @@ from dg_sglang.errors import GrammarTooLargeError, InvalidSchemaError
 from dg_sglang.grammar import byte_automaton
 from dg_sglang.grammar.byte_automaton import ByteAutomaton
 from dg_sglang.grammar.expression import Expressions
-from dg_sglang.kernels import derivatives
+from dg_sglang.kernels import arena
 
 
 @given(TREES)
@@ -98,5 +98,5 @@ def test_states_survive_growth():
     automaton.after(automaton.start, b"abcdefgh" * 2_000)
     assert len(automaton.arena.nodes) > size
     assert automaton.after(automaton.start, b"abc") == before
-    signatures = automaton.arena.nodes["signature"][: automaton.arena.count[derivatives.NODES]]
+    signatures = automaton.arena.nodes["signature"][: automaton.arena.count[arena.NODES]]
     assert len(np.unique(signatures)) == len(signatures)

@@ -14,6 +14,7 @@ from dg_sglang.errors import GrammarTooLargeError
 
 ALL_BYTES = (1 << 256) - 1
 MAX_COUNT = 1_000_000_000
+MAX_SEQUENCE = 250_000
 
 
 class Automaton(Protocol):
@@ -75,12 +76,17 @@ class Expressions:
         return self._node("automaton", (automaton, state), automaton.accepting(state))
 
     def concat(self, *parts: Expression) -> Expression:
-        """The parts one after the other."""
+        """The parts one after the other. Raises GrammarTooLargeError where they are made of more than MAX_SEQUENCE."""
         if any(part is self.nothing for part in parts):
             return self.nothing
-        stack, result = list(parts), self.empty
+        stack, result, taken = list(parts), self.empty, 0
         while stack:
             part = stack.pop()
+            taken += 1
+            if taken > MAX_SEQUENCE:  # as where each definition holds the one before twice
+                raise GrammarTooLargeError(
+                    f"the constraint has a sequence of more than {MAX_SEQUENCE:,} parts; split it"
+                )
             if (
                 part.kind == "concat" and result is not self.empty
             ):  # nested to the right only, so that deep texts stay shallow expressions

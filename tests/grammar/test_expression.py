@@ -1,8 +1,11 @@
 import itertools
 
+import pytest
 from expression_trees import STRINGS, TREES, build, language
 from hypothesis import given, settings
 
+from dg_sglang.errors import GrammarTooLargeError
+from dg_sglang.grammar import JsonSchema, compile_constraint
 from dg_sglang.grammar.expression import Expressions
 
 
@@ -57,3 +60,16 @@ def test_what_is_called_empty_is_empty(tree):
     table = Expressions()
     if table.is_empty(build(table, tree)):
         assert not language(tree)
+
+
+def test_a_text_that_doubles_with_every_definition_is_refused_soon():
+    definitions = {"d0": {"type": "string"}}
+    for level in range(1, 31):
+        inner = {"$ref": f"#/$defs/d{level - 1}"}
+        definitions[f"d{level}"] = {
+            "type": "object",
+            "properties": {"a": inner, "b": inner},
+            "required": ["a", "b"],
+        }
+    with pytest.raises(GrammarTooLargeError, match="sequence of more than"):
+        compile_constraint(JsonSchema({"$defs": definitions, "$ref": "#/$defs/d30"}))

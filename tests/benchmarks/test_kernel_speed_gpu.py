@@ -14,7 +14,7 @@ from dg_sglang.kernels import gpu
 sys.path.append(str(Path(__file__).parent))
 import kernel_speed_gpu
 
-CANVAS = 6
+CANVAS = 3
 
 
 @pytest.fixture
@@ -26,9 +26,10 @@ def interpreted(monkeypatch):
     monkeypatch.setattr(kernels, "backend", lambda device: gpu)
 
 
+@pytest.mark.slow
 def test_every_line_of_the_table_runs(interpreted):
     tokens = nano()
-    grammar = compile_constraint(Regex("[a-z]{1,9}"))
+    grammar = compile_constraint(Regex("[xyz]{1,2}"))
     automaton = TokenAutomaton(
         grammar, tokens.vocabulary, end_token_ids=tokens.end_token_ids, pad_token_id=tokens.pad_token_id
     )

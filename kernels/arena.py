@@ -48,6 +48,8 @@ hashes the structure; for `portable` nodes (no reference or automaton inside) it
 LETTER = np.dtype([("byte", np.int64), ("rest", np.uint64)])
 """A byte of a literal, and a hash of the literal from there to its end."""
 
+_LEAF = np.uint64(1 << 63)  # no byte, so that a leaf never has a literal's signature
+
 STACK, WORK, MERGED = range(3)
 """Rows of `Arena.scratch`."""
 
@@ -163,5 +165,5 @@ def byte_set(m, a, b, c, d):
 @njit(cache=True)
 def leaf(m, kind, first, nullable):
     """A reference, or a state of an embedded automaton."""
-    signature = mix(np.uint64(kind), np.uint64(first))
+    signature = mix(mix(np.uint64(kind), np.uint64(first)), _LEAF)
     return intern(m, signature, kind, first, ZERO, ZERO, nullable, NO)

@@ -100,3 +100,27 @@ def test_states_survive_growth():
     assert automaton.after(automaton.start, b"abc") == before
     signatures = automaton.arena.nodes["signature"][: automaton.arena.count[arena.NODES]]
     assert len(np.unique(signatures)) == len(signatures)
+
+
+def test_a_reference_is_never_taken_for_a_byte():
+    table = Expressions()
+
+    def rule(name):
+        """Its name in any number of angle brackets."""
+        left, right = table.literal(b"<"), table.literal(b">")
+        inside = lambda: table.concat(left, table.reference(name, dict), right)  # noqa: E731
+        return table.reference(name, lambda: table.union((table.literal(name), inside())))
+
+    letters = [bytes([byte]) for byte in range(32, 127)]
+    names = [b"%d." % number for number in range(120)]
+    tail = rule(b"s")
+    heads = [rule(name) for name in names] + [table.literal(b"?" + letter) for letter in letters]
+    automaton = ByteAutomaton(table, table.union(table.concat(head, tail) for head in heads))
+
+    def accepts(text):
+        return automaton.accepting(automaton.after(automaton.start, text))
+
+    assert all(accepts(b"?" + letter + b"<s>") for letter in letters)
+    assert all(accepts(b"<" + name + b">s") and not accepts(b"?" + name + b"s") for name in names)
+    nodes = automaton.arena.nodes[: automaton.arena.count[arena.NODES]]
+    assert len(np.unique(nodes["signature"])) == len(nodes)

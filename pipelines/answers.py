@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dg_sglang.errors import BudgetError, EmptyLanguageError, GrammarTooLargeError
 from dg_sglang.pipelines.coverage import unread_lines
 from dg_sglang.pipelines.document import Document
 from dg_sglang.pipelines.engines import TextEngine
@@ -79,14 +80,24 @@ class Answers:
                 progress(
                     f"reading windows {first} to {first + len(windows) - 1} of {first + len(windows + waiting) - 1}"
                 )
-            questions = [window.questions() for window in windows]
-            results = iter(self._engine.generate_batch([one for asked in questions for one in asked]))
-            for window, asked in zip(windows, questions, strict=True):
-                window.take([next(results) for _ in asked])
+            again = [window for window in windows if window.round > 0]
+            windows = [window for window in windows if window.round == 0]
+            self._ask(windows)
+            try:
+                self._ask(again)
+                windows += again
+            except (EmptyLanguageError, BudgetError, GrammarTooLargeError):
+                pass  # what was left out stays out: the answers that there are count
             smaller = [part for window in windows for part in (*self._smaller(window), *self._rest(window))]
             self._windows += windows
             waiting = smaller + waiting
         self._windows.sort(key=self._position)
+
+    def _ask(self, windows: Sequence[Window]) -> None:
+        questions = [window.questions() for window in windows]
+        results = iter(self._engine.generate_batch([one for asked in questions for one in asked]) if windows else ())
+        for window, asked in zip(windows, questions, strict=True):
+            window.take([next(results) for _ in asked])
 
     def _position(self, window: Window) -> int:
         """Where a window begins: records follow one another as in the document."""
@@ -101,7 +112,10 @@ class Answers:
             self._cut.append(f"{names} may lack records: they filled the longest answer to a few lines")
         if parts:
             window.drop(full)
-        return [self._window([_dispensable_group(group) for group in full], part) for part in parts]
+        smaller = [self._window([_dispensable_group(group) for group in full], part) for part in parts]
+        for half in smaller:
+            half.round, half.sought = window.round, window.sought
+        return smaller
 
     def _rest(self, window: Window) -> list[Window]:
         """Windows over the lines that look like a list's records and were left out, while there are fewer each time."""
@@ -134,7 +148,8 @@ class Answers:
         merged = merge(self._nodes, [window.read() for window in self._windows], self._order)
         self.answer, self._origins = merged.answer, merged.origins
         reading = read_answer(self._nodes, merged.answer, merged.traced, self._conventions, merged.confidences)
-        reading.failures[:0] = [failure for window in self._windows for failure in window.failures]
+        asked = [window for window in self._windows if window.round == 0]  # more records are no duty
+        reading.failures[:0] = [failure for window in asked for failure in window.failures]
         doubts = [str(doubt) for window in self._windows for doubt in window.doubts]
         reading.warnings[:0] = [*self._cut, *self._left_out(merged.traced), *merged.conflicts, *doubts]
         return reading

@@ -100,7 +100,13 @@ class CanvasRenoise(Gemma4Renoise):
         canvases: list[CanvasState] = [state["served"].canvas for state in states]
         errors: dict[int, DgError] = {}
         own = logits if len(rows) == len(logits) else logits[rows]
-        output = denoise_step(own, canvases, dtype=self.embed_tokens.weight.dtype, errors=errors)
+        try:
+            output = denoise_step(own, canvases, dtype=self.embed_tokens.weight.dtype, errors=errors)
+        except Exception as error:  # whose fault it is isn't known: these requests end, the server goes on
+            for state, row in zip(states, rows, strict=True):
+                fail(self.requests[row], error)
+                state["finished"] = True
+            return
         for place, (state, canvas) in enumerate(zip(states, canvases, strict=True)):
             try:
                 if place in errors:

@@ -5,10 +5,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
 from made_documents import document_of
 from pydantic import BaseModel
 
 from dg_sglang import Engine
+from dg_sglang.errors import BudgetError, DgError
 from dg_sglang.pipelines import extract
 from dg_sglang.pipelines.document import Document
 
@@ -123,3 +125,29 @@ def test_a_list_that_goes_round_in_circles_is_not_asked_for_again(engine: Engine
     assert result.value.rows == rows
     assert copyist.asked == 2  # number, rows
     assert any("said the same" in warning for warning in result.warnings)
+
+
+class Babbler(Copyist):
+    """It has an answer to the first question about rows only, to those after it nonsense, or an error."""
+
+    def __init__(self, engine: Engine, error: DgError | None) -> None:
+        super().__init__(engine, 100_000, most=2)
+        self.error = error
+
+    def generate_batch(self, requests: Sequence[Mapping[str, Any]]) -> Any:
+        """The copyist's results; from the third request on their texts are cut, or `error` is raised."""
+        from dataclasses import replace
+
+        late = self.asked >= 2
+        results = super().generate_batch(requests)
+        if late and results and self.error:
+            raise self.error
+        return [replace(result, text=result.text[:-3]) for result in results] if late else results
+
+
+@pytest.mark.parametrize("error", [None, BudgetError("too long")], ids=["no JSON", "error"])
+def test_asking_again_costs_nothing_that_was_read(engine: Engine, error: DgError | None) -> None:
+    document = document_of([f"item-{letter}   {i}   7 pieces" for i, letter in enumerate("abcde", 10)])
+    result = extract(document, Order, engine=Babbler(engine, error))  # type: ignore[arg-type]
+    assert result.value.rows == [Row(name="item-a", amount=10), Row(name="item-b", amount=11)]
+    assert any("3 lines look like its records" in warning for warning in result.warnings)

@@ -52,5 +52,5 @@ def test_nested_too_deeply():
     circle = {"type": "array"}
     circle["items"] = circle
     for constraint in (JsonSchema(circle), JsonSchema("[" * 10**5), Regex("(" * 300 + "a" + ")?" * 300)):
-        with pytest.raises(GrammarTooLargeError, match="nested too deeply|or itself"):
+        with pytest.raises(GrammarTooLargeError, match=r"nested too deeply|or itself"):
             compile_constraint(constraint)

@@ -4,6 +4,7 @@ In CI (DG_SGLANG_CI=1) a skipped test is a failed test, unless its reason says t
 """
 
 import os
+import signal
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -16,6 +17,10 @@ sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != _ROOT]
 
 # Triton reads this when it is imported: kernels run in its interpreter, on the CPU.
 os.environ["TRITON_INTERPRET"] = "1"
+
+# A shell's background job ignores Ctrl-C, and so would every process that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _ALLOWED = ("DG_SGLANG_DATA", "GPU")
 

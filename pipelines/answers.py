@@ -80,8 +80,8 @@ class Answers:
                 progress(
                     f"reading windows {first} to {first + len(windows) - 1} of {first + len(windows + waiting) - 1}"
                 )
-            again = [window for window in windows if window.round > 0]
-            windows = [window for window in windows if window.round == 0]
+            again = [window for window in windows if window.rounds > 0]
+            windows = [window for window in windows if window.rounds == 0]
             self._ask(windows)
             try:
                 self._ask(again)
@@ -112,24 +112,22 @@ class Answers:
             self._cut.append(f"{names} may lack records: they filled the longest answer to a few lines")
         if parts:
             window.drop(full)
-        smaller = [self._window([_dispensable_group(group) for group in full], part) for part in parts]
-        for half in smaller:
-            half.round, half.sought = window.round, window.sought
-        return smaller
+        groups = [_dispensable_group(group) for group in full]
+        return [self._window(groups, part, window.rounds, window.sought) for part in parts]
 
     def _rest(self, window: Window) -> list[Window]:
         """Windows over the lines that look like a list's records and were left out, while there are fewer each time."""
         rest = []
-        for group in window.groups if window.round < ROUNDS else ():
+        for group in window.groups if window.rounds < ROUNDS else ():
             unread = window.unread(group)
-            if unread and (window.round == 0 or len(unread) < window.sought):
+            if unread and (window.rounds == 0 or len(unread) < window.sought):
                 part = stretch(window.document, unread[0], unread[-1] + 1)
-                rest.append(self._window([_dispensable_group(group)], part))
-                rest[-1].round, rest[-1].sought = window.round + 1, len(unread)
+                rest.append(self._window([_dispensable_group(group)], part, window.rounds + 1, len(unread)))
         return rest
 
-    def _window(self, groups: Sequence[Group], document: Document) -> Window:
-        return Window(self._engine, groups, document, self._conventions, self._settings, constrained=self._constrained)
+    def _window(self, groups: Sequence[Group], document: Document, rounds: int = 0, sought: int = 0) -> Window:
+        given = self._engine, groups, document, self._conventions, self._settings
+        return Window(*given, constrained=self._constrained, rounds=rounds, sought=sought)
 
     def redraw(self, tried: Tried) -> set[Path]:
         """Ask again for these leaves alone, each in the window that its value came from.
@@ -148,7 +146,7 @@ class Answers:
         merged = merge(self._nodes, [window.read() for window in self._windows], self._order)
         self.answer, self._origins = merged.answer, merged.origins
         reading = read_answer(self._nodes, merged.answer, merged.traced, self._conventions, merged.confidences)
-        asked = [window for window in self._windows if window.round == 0]  # more records are no duty
+        asked = [window for window in self._windows if window.rounds == 0]  # more records are no duty
         reading.failures[:0] = [failure for window in asked for failure in window.failures]
         doubts = [str(doubt) for window in self._windows for doubt in window.doubts]
         reading.warnings[:0] = [*self._cut, *self._left_out(merged.traced), *merged.conflicts, *doubts]
@@ -159,9 +157,10 @@ class Answers:
         for name in self._lists:
             lines: dict[int, str] = {}
             for document in self._documents:
-                all_lines = list(lines_of(document))
-                for index in unread_lines(document, traced, name):
-                    first, *_ = line = all_lines[index]
+                unread = unread_lines(document, traced, name)
+                here = list(lines_of(document)) if unread else []
+                for index in unread:
+                    first, *_ = line = here[index]
                     text = " ".join(place.word.text for place in line)
                     lines.setdefault(id(first.word), f"page {first.page}, {text!r}")
             if lines:

@@ -7,7 +7,7 @@ at the same places is a record, too, or a total. Models stop early in long table
 from collections.abc import Iterable, Mapping, Sequence
 
 from dg_sglang.pipelines.document import Document, Place
-from dg_sglang.pipelines.evidence import Path, Traced
+from dg_sglang.pipelines.evidence import Path, Traced, record_of
 from dg_sglang.pipelines.segments import aligned, cells_of, lines_of
 
 FEWEST_CELLS = 3
@@ -54,9 +54,9 @@ def ends_in_circles(traced: Mapping[Path, Traced], name: str) -> bool:
     """
     records: dict[Path, set[tuple[Path, int]]] = {}
     for path, found in traced.items():
-        depth = max((index + 1 for index, part in enumerate(path) if isinstance(part, int)), default=0)
-        if path[0] == name and depth and found.places:
-            records.setdefault(path[:depth], set()).add((path[depth:], found.places[0].start))
+        record = record_of(path)
+        if path[0] == name and record and found.places:
+            records.setdefault(record, set()).add((path[len(record) :], found.places[0].start))
     *earlier, last = records.values() or [set()]
     return last in earlier
 

@@ -2,9 +2,8 @@
 
 A value that occurs several times is traced to one place, chosen so: in a list's records, the occurrence nearest to the
 record's words that occur only once, or where its words stand closest together, and not one that an earlier record took;
-elsewhere, the occurrence that words of
-the field's name or description precede most closely, in its line or (with less weight) the line above; then the first
-one. `occurrences` says how many there are.
+elsewhere, the occurrence that words of the field's name or description precede most closely, in its line or (with less
+weight) the line above; then the first one. `occurrences` says how many there are.
 """
 
 import re
@@ -96,9 +95,13 @@ def _records(claims: Sequence[Claim]) -> list[list[Claim]]:
     """Claims that belong to one record of a list, or to none, in order."""
     records: dict[Path, list[Claim]] = {}
     for claim in claims:
-        index = max((i for i, part in enumerate(claim.path) if isinstance(part, int)), default=-1)
-        records.setdefault(claim.path[: index + 1], []).append(claim)
+        records.setdefault(record_of(claim.path), []).append(claim)
     return list(records.values())
+
+
+def record_of(path: Path) -> Path:
+    """The innermost record of a list that holds a leaf; () outside of lists."""
+    return path[: max((index + 1 for index, part in enumerate(path) if isinstance(part, int)), default=0)]
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,13 @@ class Window:
         conventions: how the whole document writes its values.
         settings: of every request: seed, generation settings. The mode "auto" asks in both modes and settles them.
         constrained: whether under the grammar.
+        rounds, sought: how often its list was asked for in longer stretches, and how many lines were left out there.
 
     Attributes:
         document: the stretch.
         answer: what the model wrote, all groups merged.
         groups: the fields that it answers; `drop` takes some away.
-        round, sought: how often its list was asked for in longer stretches, and how many lines were left out there.
+        rounds, sought: as given.
         spent: every answer so far, those that were replaced included.
         failures, doubts: of the last `read`: groups whose answer is no JSON object, fields that the modes differ in.
     """
@@ -53,9 +54,11 @@ class Window:
         settings: Mapping[str, Any],
         *,
         constrained: bool,
+        rounds: int = 0,
+        sought: int = 0,
     ) -> None:
         self._engine, self.groups, self.document = engine, list(groups), document
-        self.round, self.sought = 0, 0
+        self.rounds, self.sought = rounds, sought
         self._settings = dict(settings)
         self._settles = self._settings.get("mode") == "auto"
         if self._settles:
@@ -70,6 +73,7 @@ class Window:
         self._results: list[GenerationResult] = []
         self._denoised: dict[int, GenerationResult] = {}
         self.spent: list[GenerationResult] = []
+        self._part: Part | None = None  # of the results that there are
         self.answer: dict[str, Any] = {}
         self.failures: list[Failure] = []
         self.doubts: list[Doubt] = []
@@ -84,6 +88,7 @@ class Window:
     def take(self, results: "Sequence[GenerationResult]") -> None:
         """The answers to `questions`."""
         self.spent += results
+        self._part = None
         self._results = list(results[: len(self.groups)])
         self._denoised = dict(enumerate(results[len(self.groups) :]))
 
@@ -102,12 +107,11 @@ class Window:
 
     def unread(self, group: Group) -> list[int]:
         """The lines that look like the group's records but hold no value of the answer, see `unread_lines`."""
-        if not group.record or not self.read().answer:
-            return []
-        return unread_lines(self.document, self.read().traced, group.nodes[0].name)
+        return unread_lines(self.document, self.read().traced, group.nodes[0].name) if group.record else []
 
     def drop(self, groups: Sequence[Group]) -> None:
         """Forget these groups, for which smaller windows are asked."""
+        self._part = None
         kept = [index for index, group in enumerate(self.groups) if group not in groups]
         self.groups = [self.groups[index] for index in kept]
         self._results = [self._results[index] for index in kept]
@@ -131,6 +135,7 @@ class Window:
             results = self._engine.generate_batch(questions)
         except (EmptyLanguageError, BudgetError, GrammarTooLargeError):
             return set() if len(tried) == 1 else self._redraw_each(tried)
+        self._part = None
         self.spent += results
         for index, result in zip(asked, results, strict=True):
             self._results[index] = result
@@ -146,7 +151,9 @@ class Window:
         return redrawn
 
     def read(self) -> Part:
-        """The answer with the places and confidences of its leaves."""
+        """The answer with the places and confidences of its leaves, traced once for the results that there are."""
+        if self._part is not None:
+            return self._part
         self.answer, self.failures, self.doubts = {}, [], []
         confidences: dict[Path, float] = {}
         for index, (group, result) in enumerate(zip(self.groups, self._results, strict=True)):
@@ -164,7 +171,8 @@ class Window:
             confidences |= own
             self.answer |= {name: value for name, value in part.items() if name in known}
         traced = trace(claims(self._nodes, self.answer), self._segments)
-        return Part(self.answer, traced, confidences)
+        self._part = Part(self.answer, traced, confidences)
+        return self._part
 
     def _question(self, group: Group, schema: Any, **settings: Any) -> dict[str, Any]:
         request: dict[str, Any] = {

@@ -104,8 +104,7 @@ class CanvasRenoise(Gemma4Renoise):
             output = denoise_step(own, canvases, dtype=self.embed_tokens.weight.dtype, errors=errors)
         except Exception as error:  # whose fault it is isn't known: these requests end, the server goes on
             for state, row in zip(states, rows, strict=True):
-                fail(self.requests[row], error)
-                state["finished"] = True
+                self._end(state, row, error)
             return
         for place, (state, canvas) in enumerate(zip(states, canvases, strict=True)):
             try:
@@ -113,14 +112,18 @@ class CanvasRenoise(Gemma4Renoise):
                     raise errors[place]
                 self._take(state, canvas, output.tokens[place])
             except Exception as error:  # one request's trouble is not the others'
-                fail(self.requests[rows[place]], error)
-                state["finished"] = True
+                self._end(state, rows[place], error)
         going = [place for place, state in enumerate(states) if not state["finished"]]
         if going:
             read = output.conditioning if len(going) == len(rows) else output.conditioning[going]
             signals = self._soft_embedding(read.flatten(0, 1)).view(len(going), self.block_size, -1)
             for place, signal in zip(going, signals, strict=True):
                 states[place]["self_conditioning"] = signal
+
+    def _end(self, state: dict[str, Any], row: int, error: Exception) -> None:
+        """End the request of a row with an error."""
+        fail(self.requests[row], error)
+        state["finished"] = True
 
     def _take(self, state: dict[str, Any], canvas: CanvasState, tokens: Tensor) -> None:
         """What a step makes of one row: its next canvas `tokens` [L], or the finished one."""

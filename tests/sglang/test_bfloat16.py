@@ -1,11 +1,13 @@
 """bfloat16 on a CPU: the server rounds as transformers does, and answers stay valid."""
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import jsonschema
 import pytest
@@ -37,11 +39,11 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(tiny_path: Path, record: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in installed(record).items():
-            patch.setenv(name, value)
-        with serving(tiny_path, tmp_path_factory.mktemp("bfloat16-server"), dtype="bfloat16") as client:
-            yield client
+    with (
+        patch.dict(os.environ, installed(record)),
+        serving(tiny_path, tmp_path_factory.mktemp("bfloat16-server"), dtype="bfloat16") as client,
+    ):
+        yield client
 
 
 def prompt_of(length: int) -> list[int]:

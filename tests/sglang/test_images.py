@@ -2,10 +2,12 @@
 
 import base64
 import io
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -64,13 +66,13 @@ class Recording:
 @pytest.fixture(scope="module")
 def server(tiny_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recording]:
     folder = tmp_path_factory.mktemp("looks")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in installed(folder).items():
-            patch.setenv(name, value)
-        with serving(tiny_path, tmp_path_factory.mktemp("image-server")) as client:
-            engine = SGLangEngine(client.url, timeout=TIMEOUT)
-            encoder = upstream(tiny_path).module.model.encoder
-            yield Recording(client, engine, folder, AutoProcessor.from_pretrained(tiny_path), encoder)
+    with (
+        patch.dict(os.environ, installed(folder)),
+        serving(tiny_path, tmp_path_factory.mktemp("image-server")) as client,
+    ):
+        engine = SGLangEngine(client.url, timeout=TIMEOUT)
+        encoder = upstream(tiny_path).module.model.encoder
+        yield Recording(client, engine, folder, AutoProcessor.from_pretrained(tiny_path), encoder)
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)

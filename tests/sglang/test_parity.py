@@ -3,11 +3,13 @@
 import base64
 import io
 import json
+import os
 import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -64,11 +66,11 @@ def tiny_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(tiny_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("record")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in installed(folder).items():
-            patch.setenv(name, value)
-        with serving(tiny_path, tmp_path_factory.mktemp("parity-server")) as client:
-            yield Server(client, folder)
+    with (
+        patch.dict(os.environ, installed(folder)),
+        serving(tiny_path, tmp_path_factory.mktemp("parity-server")) as client,
+    ):
+        yield Server(client, folder)
 
 
 @pytest.fixture(scope="module")
